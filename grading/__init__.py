@@ -1,0 +1,1 @@
+"""The machinery behind `python grader.py`."""

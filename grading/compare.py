@@ -1,0 +1,51 @@
+"""`python grader.py diff`: a learner's answer beside the reference's, task by task."""
+
+import ast
+import shutil
+from itertools import zip_longest
+from pathlib import Path
+
+from grading import screen
+from grading.course import REFERENCE, Task
+from grading.files import read_source
+from grading.regions import body_source, locate
+
+
+def show(task: Task, package: Path) -> None:
+    """Print every part of a task: two columns where the terminal is wide enough, one above the other elsewhere."""
+    for part in task.parts:
+        reference = read_source(REFERENCE / part.file)
+        theirs = body_source(reference, locate(reference, part.region))
+        source = read_source(package / part.file)
+        place = locate(source, part.region)
+        screen.say()
+        screen.say((f" {task.id} {task.title}", "bold"), f"   {part.region.qualname}")
+        screen.say()
+        if place is None:
+            screen.paragraph(f"{part.region.qualname} was not found in your {part.file}, or its given lines were changed.")
+            _column("the reference", theirs)
+            continue
+        yours = body_source(source, place)
+        if ast.dump(ast.parse(yours)) == ast.dump(ast.parse(theirs)):
+            _column("yours, the same as the reference", yours)
+        else:
+            _beside(f"yours, line {place.line}", yours, f"the reference, line {part.region.line}", theirs)
+
+
+def _beside(left_title: str, left: str, right_title: str, right: str) -> None:
+    width = max(len(line) for line in [left_title, *left.split("\n")])
+    right_width = max(len(line) for line in [right_title, *right.split("\n")])
+    if 3 + width + 3 + right_width > shutil.get_terminal_size((80, 24)).columns:
+        _column(left_title, left)
+        screen.say()
+        _column(right_title, right)
+        return
+    screen.say("   ", (left_title.ljust(width + 3), "bold"), (right_title, "bold"))
+    for one, other in zip_longest(left.rstrip("\n").split("\n"), right.rstrip("\n").split("\n"), fillvalue=""):
+        screen.say("   ", one.ljust(width + 3), other)
+
+
+def _column(title: str, text: str) -> None:
+    screen.say("   ", (title, "bold"))
+    for line in text.rstrip("\n").split("\n"):
+        screen.say("   ", line)

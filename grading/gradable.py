@@ -1,0 +1,86 @@
+"""Can a package be run at all? Syntax, encoding and forbidden imports are looked at before anything runs."""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading.files import read_source
+
+FORBIDDEN = ("torch", "jax", "jaxlib", "tinygrad", "tensorflow", "keras", "autograd")
+HIDDEN = ("solutions", "grading", "grader")
+
+
+@dataclass(frozen=True)
+class NotGradable:
+    reason: str
+    file: str  # "meintorch/tensor.py"
+    line: int | None = None
+    source: str = ""  # the line itself, and a caret under the place
+
+    def as_json(self) -> dict:
+        return {"reason": self.reason, "location": {"file": self.file, "line": self.line}}
+
+
+def problem_in(path: Path, name: str) -> NotGradable | None:
+    """Return why the file at `path`, called `name` in messages, cannot be run, or None."""
+    data = path.read_bytes()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return NotGradable("The file is saved as UTF-16. Save it as UTF-8 in your editor.", name)
+    try:
+        source = read_source(path)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return NotGradable("This line has a character that is not UTF-8. Save the file as UTF-8.", name, line)
+    if "\0" in source:
+        line = source.count("\n", 0, source.index("\0")) + 1
+        return NotGradable("This line has a NUL byte in it, which Python does not accept. Delete it.", name, line)
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        return NotGradable(_explain(error), name, error.lineno, _pointed(source, error))
+    except (RecursionError, MemoryError):
+        return NotGradable("An expression in this file is nested too deeply for Python.", name)
+    for node in ast.walk(tree):
+        for module in _imported(node):
+            if module in FORBIDDEN:
+                reason = f"Zero magic: {module} is not allowed in the course, NumPy is. The derivatives are yours to write."
+            elif module in HIDDEN:
+                reason = f"Code of yours cannot import {module}: your package has to work on its own."
+            else:
+                continue
+            return NotGradable(reason, name, node.lineno, source.split("\n")[node.lineno - 1])
+    return None
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The top-level modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0:
+        return [node.module.partition(".")[0]]
+    return []
+
+
+def _explain(error: SyntaxError) -> str:
+    message = error.msg
+    if message == "expected ':'":
+        return "A colon is missing here."
+    if message.startswith("expected an indented block"):
+        return (
+            f"Python says: {message}. A comment alone is not a block: "
+            "write a statement there, or put the line `raise NotImplementedError` back."
+        )
+    if isinstance(error, TabError):
+        return "Tabs and spaces are mixed in the indentation. Use four spaces a level."
+    if isinstance(error, IndentationError):
+        return f"Python says: {message}. Compare the spaces at the start of this line with the lines around it."
+    return f"Python says: {message}."
+
+
+def _pointed(source: str, error: SyntaxError) -> str:
+    lines = source.split("\n")
+    if not error.lineno or error.lineno > len(lines):
+        return ""
+    line = lines[error.lineno - 1]
+    column = max((error.offset or 1) - 1, 0)
+    return f"{line}\n{' ' * column}^"

@@ -1,0 +1,222 @@
+"""Starts grading.child on a stage and turns its events into one result for every expected test."""
+
+import json
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grading.course import ROOT, Chapter, Check
+from grading.gradable import FORBIDDEN, HIDDEN
+
+START_LIMIT = 60.0  # seconds for numpy and pytest to be imported, on a slow machine with a cold disk
+GRACE = 2.0  # seconds that the child's own time limit has to act before the grader ends it from outside
+STDERR_LIMIT = 1_000_000  # characters
+INCIDENTS = 2  # hangs and crashes after which the rest is not tried any more
+KEPT_VARIABLES = re.compile(
+    r"PATH|HOME|USERPROFILE|SYSTEMROOT|WINDIR|COMSPEC|TEMP|TMP|TMPDIR|LANG|LC_.*|LD_LIBRARY_PATH|DYLD_.*"
+    r"|OMP_.*|OPENBLAS_.*|MKL_.*|BLIS_.*|VECLIB_.*|NVPL_.*",
+    re.IGNORECASE,
+)
+
+
+class GraderError(Exception):
+    """The grader itself could not do its work. The text says what to do about it."""
+
+
+@dataclass
+class Result:
+    """What became of one test."""
+
+    name: str
+    status: str  # passed, failed, error, timeout, crash
+    message: str = ""
+    kind: str = ""  # the exception's type
+    is_check: bool = False  # the message was written by a check of the course
+    diagnosis: str | None = None
+    location: dict | None = None
+    output: str = ""
+    duration: float = 0.0
+
+
+@dataclass
+class Run:
+    """What became of a run: a result for every test, or the reason why the package could not be imported."""
+
+    results: dict[str, Result] = field(default_factory=dict)
+    import_problem: Result | None = None
+
+
+def run(stage: Path, chapter: Chapter, checks: list[Check], timeout: float) -> Run:
+    """Run `checks` on a stage. Every one of them has a result in the end, and only a reported pass is a pass."""
+    finished = Run()
+    wanted = [check.name for check in checks]
+    for _ in range(INCIDENTS):
+        left = [name for name in wanted if name not in finished.results]
+        if not left or not _run_once(stage, chapter, left, timeout, finished):
+            break
+    for name in wanted:
+        if name not in finished.results and finished.import_problem is None:
+            message = "Not run: the run was stopped after an earlier test hung or ended Python."
+            finished.results[name] = Result(name, "error", message)
+    return finished
+
+
+def _run_once(stage: Path, chapter: Chapter, names: list[str], timeout: float, finished: Run) -> bool:
+    """Run the named tests and add their results. Return whether an incident stopped the run and the rest is open."""
+    events, stderr, status, over_time = _events(stage, chapter, names, timeout)
+    kinds = [event["event"] for event in events]
+    if "ready" not in kinds:
+        raise GraderError(f"Python could not start the tests.\n\n{stderr[-2000:].strip()}\n\nTry: python grader.py doctor")
+    current, ended = None, None
+    for event in events:
+        if event["event"] == "import failed":
+            finished.import_problem = _result("", "error", event)
+        elif event["event"] == "start":
+            current = event["test"]
+        elif event["event"] == "end" and event["test"] in names:
+            current = None
+            if event["test"] in finished.results:
+                finished.results[event["test"]] = Result(event["test"], "error", "This test was reported twice.")
+            else:
+                outcome = event["outcome"] if event["outcome"] in ("passed", "failed") else "error"
+                finished.results[event["test"]] = _result(event["test"], outcome, event)
+        elif event["event"] == "exit":
+            ended = event
+    if finished.import_problem is not None:
+        return False
+    if "finished" in kinds and events[-1]["status"] == status:
+        for name in names:
+            if name not in finished.results:
+                finished.results[name] = Result(name, "error", "This test was not run.")
+        return False
+
+    where = (ended or {}).get("location") or _dumped_place(stderr, stage)
+    hung = over_time or "Timeout (" in stderr
+    if ended is not None:
+        incident = Result("", "crash", "os._exit() ended Python here, and the run with it.", location=where)
+    elif hung:
+        message = f"Still running after {timeout:g} seconds: is there a loop that never ends?"
+        incident = Result("", "timeout", message, location=where)
+    else:
+        incident = Result("", "crash", f"Python itself ended in the middle (exit status {status}).", location=where)
+    if "imported" not in kinds:
+        finished.import_problem = incident
+        return False
+    if current is None:  # it happened between two tests: nothing to pin it on, so nothing that ran is trusted
+        for name in names:
+            finished.results[name] = Result(name, incident.status, incident.message, location=where)
+        return False
+    incident.name = current
+    finished.results[current] = incident
+    return True
+
+
+def _result(name: str, status: str, event: dict) -> Result:
+    return Result(
+        name,
+        status,
+        message=event.get("message", ""),
+        kind=event.get("kind", ""),
+        is_check=event.get("check", False),
+        diagnosis=event.get("diagnosis"),
+        location=event.get("location"),
+        output=event.get("output", ""),
+        duration=event.get("duration", 0.0),
+    )
+
+
+def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> tuple[list[dict], str, int, bool]:
+    """Start the child and collect its events. The last value says whether it had to be ended from outside."""
+    config = {
+        "stage": str(stage),
+        "path": [entry for entry in sys.path if entry and Path(entry).resolve() != ROOT],
+        "modules": [name.removesuffix(".py").replace("/", ".") for name in chapter.files],
+        "file": chapter.tests.name,
+        "tests": names,
+        "timeout": timeout,
+        "forbidden": [*FORBIDDEN, *HIDDEN],
+    }
+    environment = {key: value for key, value in os.environ.items() if KEPT_VARIABLES.fullmatch(key)}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(Path(__file__).with_name("child.py")), json.dumps(config)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        **({"start_new_session": True} if os.name == "posix" else {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}),
+    )
+    lines: queue.Queue[bytes | None] = queue.Queue()
+    noise: list[str] = []
+    readers = [
+        threading.Thread(target=_read_lines, args=(child.stdout, lines), daemon=True),
+        threading.Thread(target=_read_noise, args=(child.stderr, noise), daemon=True),
+    ]
+    for reader in readers:
+        reader.start()
+    events, over_time = [], False
+    limit = START_LIMIT
+    while True:
+        try:
+            line = lines.get(timeout=limit)
+        except queue.Empty:
+            over_time = True
+            break
+        if line is None:
+            break
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            continue  # not a line of the child's: whatever it was meant to be, it is not a pass
+        limit = timeout + GRACE
+    try:
+        child.wait(timeout=0 if over_time else GRACE)
+    except subprocess.TimeoutExpired:
+        over_time = True
+    _end(child)
+    for reader in readers:
+        reader.join(GRACE)
+    return events, "".join(noise), child.returncode, over_time
+
+
+def _read_lines(pipe, lines: queue.Queue) -> None:
+    for line in pipe:
+        lines.put(line)
+    lines.put(None)
+
+
+def _read_noise(pipe, noise: list[str]) -> None:
+    """Keep the beginning and the end of what the child prints: a dump of where it hung comes last."""
+    size = 0
+    while chunk := pipe.read1(65536).decode("utf-8", "replace"):
+        noise.append(chunk)
+        size += len(chunk)
+        while size > STDERR_LIMIT and len(noise) > 2:
+            size -= len(noise.pop(1))
+
+
+def _end(child: subprocess.Popen) -> None:
+    """End the child and everything that it started."""
+    if os.name == "posix":
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    elif child.poll() is None:
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(child.pid)], capture_output=True, check=False)
+    child.wait()
+
+
+def _dumped_place(stderr: str, stage: Path) -> dict | None:
+    """The innermost line of the package in a dump of faulthandler (most recent call first)."""
+    package = str(stage / "meintorch")
+    for name, line in re.findall(r'File "([^"]+)", line (\d+) in', stderr):
+        if name.startswith(package):
+            return {"file": "meintorch/" + name[len(package) + 1 :].replace("\\", "/"), "line": int(line)}
+    return None

@@ -1,0 +1,225 @@
+"""Grades a chapter: runs its checks on a stage and says what became of every task."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grading import launch, stage
+from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task
+from grading.files import read_source
+from grading.gradable import NotGradable
+from grading.launch import Result
+from grading.regions import definition_line, is_stub, locate, put
+from grading.stubs import stub_of
+
+SCHEMA = "meintorch/report/v1"
+TODO = re.compile(r"TODO (\d\d\.\d+)")
+
+
+@dataclass
+class TaskReport:
+    task: Task
+    status: str  # passed, failed, todo, blocked, error
+    results: list[Result]
+    needs: str | None = None  # of a blocked task: the task that it waits for
+
+    @property
+    def passed(self) -> int:
+        return sum(result.status == "passed" for result in self.results)
+
+    @property
+    def first_failure(self) -> Result | None:
+        return next((result for result in self.results if result.status not in ("passed", "todo")), None)
+
+
+@dataclass
+class Report:
+    chapter: Chapter
+    tasks: list[TaskReport] = field(default_factory=list)
+    not_gradable: NotGradable | None = None
+    max_score: int = 0
+    next: str = ""
+
+    @property
+    def score(self) -> int:
+        return sum(task.passed for task in self.tasks)
+
+    @property
+    def passed(self) -> bool:
+        return self.not_gradable is None and all(task.status == "passed" for task in self.tasks)
+
+    def as_json(self) -> dict:
+        return {
+            "schema": SCHEMA,
+            "chapter": self.chapter.number,
+            "title": self.chapter.title,
+            "passed": self.passed,
+            "score": self.score,
+            "max_score": self.max_score,
+            "not_gradable": self.not_gradable and self.not_gradable.as_json(),
+            "tasks": [
+                {
+                    "id": report.task.id,
+                    "title": report.task.title,
+                    "status": report.status,
+                    "needs": report.needs,
+                    "tests": [
+                        {
+                            "name": result.name,
+                            "status": result.status,
+                            "message": result.message,
+                            "diagnosis": result.diagnosis,
+                            "location": result.location
+                            and {"file": result.location["file"], "line": result.location["line"]},
+                            "duration_s": round(result.duration, 4),
+                        }
+                        for result in report.results
+                    ],
+                }
+                for report in self.tasks
+            ],
+            "next": self.next,
+        }
+
+
+def grade(
+    chapter: Chapter, package: Path = PACKAGE, task: Task | None = None, goal: bool = False, timeout: float = 10.0
+) -> Report:
+    """Check a chapter, or one task of it, on the package in a folder.
+
+    goal     the harder suite as well
+    timeout  seconds a test may take
+    """
+    tasks = [task] if task else list(chapter.tasks)
+    ids = {one.id for one in tasks}
+    checks = [check for check in chapter.checks if check.task in ids and (goal or not check.goal)]
+    report = Report(chapter, max_score=len(checks))
+    with temporary_folder() as folder:
+        report.not_gradable = stage.build(folder, package, chapter)
+        if report.not_gradable is None:
+            run = launch.run(folder, chapter, checks, timeout)
+            report.not_gradable = _import_problem(run)
+        if report.not_gradable is None:
+            report.tasks = _judge(folder, tasks, checks, run.results)
+            _find_culprits(folder, report, checks, timeout)
+    report.next = _next(report)
+    return report
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder of one's own that is gone afterwards, even where something in it is locked for a moment."""
+    folder = Path(tempfile.mkdtemp(prefix="meintorch-")).resolve()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def place_of(package: Path, part: Part) -> dict:
+    """Where the answer to a task stands in the learner's own file, as {"file", "line"}."""
+    source = read_source(package / part.file)
+    place = locate(source, part.region)
+    line = place.line if place else definition_line(source, part.region.qualname)
+    return {"file": f"meintorch/{part.file}", "line": line}
+
+
+def _import_problem(run: launch.Run) -> NotGradable | None:
+    problem = run.import_problem
+    if problem is None:
+        return None
+    place = problem.location or {"file": "meintorch", "line": None}
+    if problem.kind == "SystemExit":
+        reason = "A call ends Python while the package is imported: there is nothing left to check."
+    elif problem.kind:
+        reason = f"The package cannot be imported. {_sentence(problem)}"
+    else:
+        reason = f"While the package was imported: {problem.message}"
+    return NotGradable(reason, place["file"], place["line"], place.get("source") or "")
+
+
+def _judge(package: Path, tasks: list[Task], checks: list[Check], results: dict[str, Result]) -> list[TaskReport]:
+    package = package / "meintorch"
+    reports = []
+    for task in tasks:
+        own = [results[check.name] for check in checks if check.task == task.id]
+        stubs = [_is_unwritten(package, part) for part in task.parts]
+        waits_for = set()
+        for result in own:
+            todo = TODO.fullmatch(result.message) if result.kind == "NotImplementedError" else None
+            if todo:
+                result.status = "todo"
+                waits_for.add(todo.group(1))
+            if result.status != "passed" and (result.location is None or result.is_check):
+                result.location = place_of(package, _part_for(task, result))
+            if result.status in ("failed", "error") and result.kind and not result.is_check:
+                result.message = _sentence(result)
+            if todo:
+                result.message = f"stops at the TODO of {todo.group(1)}"
+                if todo.group(1) == task.id and not any(stubs):
+                    result.diagnosis = "Your lines are there, but the stub's own `raise` still follows. Delete that line."
+        statuses = {result.status for result in own}
+        if statuses == {"passed"}:
+            report = TaskReport(task, "passed", own)
+        elif any(stubs) or task.id in waits_for:
+            report = TaskReport(task, "todo", own)
+        elif statuses & {"failed", "timeout", "crash"}:
+            report = TaskReport(task, "failed", own)
+        elif waits_for:
+            report = TaskReport(task, "blocked", own, needs=min(waits_for))
+        else:
+            report = TaskReport(task, "error", own)
+        reports.append(report)
+    return reports
+
+
+def _is_unwritten(package: Path, part: Part) -> bool:
+    place = locate(read_source(package / part.file), part.region)
+    return place is not None and is_stub(place)
+
+
+def _part_for(task: Task, result: Result) -> Part:
+    """Of a task with several places, the one that the test's name speaks of."""
+    words = result.name.split("_")
+    return next((part for part in task.parts if set(part.region.qualname.split(".")) & set(words)), task.parts[0])
+
+
+def _sentence(result: Result) -> str:
+    """An exception in words: "NameError: name 'grad' is not defined"."""
+    return f"{result.kind}: {result.message}" if result.message else result.kind
+
+
+def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: float) -> None:
+    """A task that passes once an earlier failing one is answered by the reference waits for that one."""
+    open_reports = [one for one in report.tasks if one.status == "failed"]
+    while len(open_reports) > 1:
+        culprit = open_reports.pop(0)
+        for part in culprit.task.parts:
+            path = folder / "meintorch" / part.file
+            skeleton = stub_of(read_source(REFERENCE / part.file))
+            path.write_text(put(read_source(path), part.region, part.region.answer(), skeleton), encoding="utf-8")
+        failed = {result.name for one in open_reports for result in one.results if result.status != "passed"}
+        again = launch.run(folder, report.chapter, [check for check in checks if check.name in failed], timeout)
+        for one in list(open_reports):
+            names = [result.name for result in one.results if result.status != "passed"]
+            if all(name in again.results and again.results[name].status == "passed" for name in names):
+                one.status, one.needs = "blocked", culprit.task.id
+                open_reports.remove(one)
+
+
+def _next(report: Report) -> str:
+    """The command that takes the learner further."""
+    if report.not_gradable:
+        return f"python grader.py {report.chapter.number}"
+    failed = next((one for one in report.tasks if one.status in ("failed", "error")), None)
+    unfinished = failed or next((one for one in report.tasks if one.status == "todo"), None)
+    if unfinished:
+        return f"python grader.py hint {unfinished.task.id}"
+    blocked = next((one for one in report.tasks if one.status == "blocked"), None)
+    if blocked:
+        return f"python grader.py {blocked.needs}"
+    return f"python grader.py diff {report.chapter.number}"

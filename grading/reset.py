@@ -1,0 +1,75 @@
+"""`python grader.py reset`: a stub again, with a copy kept of what was there."""
+
+import os
+from pathlib import Path
+
+from grading import memory
+from grading.course import PACKAGE, REFERENCE, ROOT, Chapter, Task
+from grading.files import read_source, write_source
+from grading.gradable import problem_in
+from grading.regions import locate, put
+from grading.stubs import stub_of
+
+
+class CannotReset(Exception):
+    """Nothing was changed. The text says why, and what to do."""
+
+
+def reset_task(task: Task) -> dict[str, str | None]:
+    """Put the stub of a task back. Returns the files that changed and where the old ones are kept."""
+    new = {}
+    for part in task.parts:
+        path = PACKAGE / part.file
+        skeleton = stub_of(read_source(REFERENCE / part.file))
+        if not path.is_file():
+            new[part.file] = skeleton
+            continue
+        problem = problem_in(path, f"meintorch/{part.file}")
+        if problem and part.file not in new and not _parses(path):
+            where = f"{problem.file}, line {problem.line}" if problem.line else problem.file
+            raise CannotReset(
+                f"{where}: {problem.reason}\nWhile Python cannot read the file, task {task.id} cannot be found in it. "
+                f"Mend that line first, or have the whole file back as a stub: python grader.py reset {task.id[:2]}"
+            )
+        source = new.get(part.file, read_source(path))
+        if locate(source, part.region) is None:
+            new[part.file] = put(source, part.region, part.region.stub(), skeleton)
+        else:
+            new[part.file] = put(source, part.region, part.region.stub(), skeleton)
+    return _write(new)
+
+
+def reset_chapter(chapter: Chapter) -> dict[str, str | None]:
+    """Put the whole files of a chapter back. Returns the files that changed and where the old ones are kept."""
+    return _write({name: stub_of(read_source(REFERENCE / name)) for name in chapter.files})
+
+
+def _parses(path: Path) -> bool:
+    try:
+        compile(read_source(path), str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _write(new: dict[str, str]) -> dict[str, str | None]:
+    kept: dict[str, str | None] = {}
+    for name, source in new.items():
+        path = PACKAGE / name
+        if path.is_file() and _unchanged(path, source):
+            continue
+        try:
+            copy = memory.keep(path) if path.is_file() else None
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_source(path, source)
+        except OSError as error:
+            raise CannotReset(f"meintorch/{name} was left as it is, because writing failed: {error}") from None
+        kept[name] = copy and os.path.relpath(copy, ROOT)
+    return kept
+
+
+def _unchanged(path: Path, source: str) -> bool:
+    try:
+        return read_source(path) == source
+    except UnicodeDecodeError:
+        return False

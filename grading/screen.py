@@ -1,0 +1,177 @@
+"""What a learner sees. 80 columns; plain text where the terminal has no colours."""
+
+import os
+import sys
+import textwrap
+
+from grading.course import Chapter, Task
+from grading.report import Report, TaskReport
+
+WIDTH = 78
+LABELS = {
+    "passed": ("passed", "green"),
+    "failed": ("failed", "bold red"),
+    "todo": ("to do", "yellow"),
+    "blocked": ("blocked", "cyan"),
+    "error": ("error", "bold red"),
+}
+
+Piece = str | tuple[str, str]  # text, or text and its style
+
+
+def colourful() -> bool:
+    """May this output have colours? Not where NO_COLOR is set, and not into a file or a pipe."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def say(*pieces: Piece) -> None:
+    """Print a line."""
+    if colourful():
+        from rich.console import Console
+        from rich.text import Text
+
+        Console(highlight=False, soft_wrap=True).print(Text.assemble(*pieces))
+    else:
+        print("".join(piece if isinstance(piece, str) else piece[0] for piece in pieces))
+
+
+def paragraph(text: str, indent: int = 3, style: str = "") -> None:
+    """Print text in lines of the screen's width; its own line breaks are kept."""
+    for line in text.split("\n"):
+        own = len(line) - len(line.lstrip())
+        margin = " " * (indent + own)
+        wrapped = textwrap.wrap(line.strip(), WIDTH - len(margin), break_long_words=False, break_on_hyphens=False)
+        for part in wrapped or [""]:
+            say(margin, (part, style))
+
+
+def show_report(report: Report, place: dict | None) -> None:
+    """Print a chapter's report. `place` is where the next unwritten task stands, if there is one to write."""
+    files = ", ".join(f"meintorch/{name}" for name in report.chapter.files)
+    heading = f" {report.chapter.number}  {report.chapter.title}"
+    say()
+    say((heading, "bold"), files.rjust(WIDTH - len(heading)))
+    say()
+    if report.not_gradable:
+        show_not_gradable(report)
+        return
+    for one in report.tasks:
+        label, style = LABELS[one.status]
+        say("  ", (label.ljust(10), style), one.task.id.ljust(7), one.task.title.ljust(39), _count(one))
+    failed = next((one for one in report.tasks if one.first_failure and one.status in ("failed", "error")), None)
+    if failed:
+        show_failure(failed)
+    elif place:
+        leftover = next((r.diagnosis for one in report.tasks for r in one.results if r.status == "todo" and r.diagnosis), "")
+        say()
+        paragraph(leftover or f"To do next: {place['task'].id} {place['task'].title}", indent=1)
+        paragraph(f"{place['file']}, line {place['line']}")
+    say()
+    if report.passed:
+        say(" ", (f"Chapter {report.chapter.number} is done.", "green"), f" See how the reference does it: {report.next}")
+    elif failed or not place:
+        say(f" Next: {report.next}")
+    else:
+        say(f" Read chapters/{report.chapter.slug}.md, write it, then: python grader.py {report.chapter.number}")
+        say(f" A hint: {report.next}")
+    say()
+    say(f" {report.score} of {report.max_score} checks".ljust(22), bar(report.score, report.max_score))
+    say()
+
+
+def show_failure(one: TaskReport) -> None:
+    """Print a task's first failure: the evidence, the place in the learner's file and the likely cause."""
+    result = one.first_failure
+    say()
+    say((f" {one.task.id} {one.task.title}: ", "bold"), (sentence_of(result.name), "bold"))
+    if result.location:
+        paragraph(f"{result.location['file']}, line {result.location['line']}")
+        if result.location.get("source") and not result.is_check:
+            say()
+            paragraph(result.location["source"], indent=6)
+    say()
+    paragraph(result.message)
+    if result.diagnosis:
+        say()
+        paragraph(result.diagnosis)
+    if result.output.strip():
+        say()
+        paragraph("Your code printed:")
+        paragraph("\n".join(result.output.rstrip().split("\n")[:20]), indent=6)
+
+
+def show_not_gradable(report: Report) -> None:
+    problem = report.not_gradable
+    line = f", line {problem.line}" if problem.line else ""
+    say("  ", ("not gradable", "bold red"), f"   {problem.file}{line}")
+    say()
+    if problem.source:
+        for text in problem.source.split("\n"):
+            say("      ", text[: WIDTH - 6])
+        say()
+    paragraph(f"{problem.reason} No check was run.")
+    say()
+    say(f" Then: {report.next}")
+    say()
+
+
+def show_map(rows: list[tuple[Chapter, int, int]], here: Chapter | None) -> None:
+    """Print the map: every chapter with the checks that pass and all there are."""
+    passed, total = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    say()
+    count = f"{passed} of {total} checks"
+    say((" meintorch", "bold"), count.rjust(WIDTH - 10))
+    say()
+    for chapter, done, all_of_them in rows:
+        mark = ("    you are here", "bold") if chapter is here else ""
+        score = f"{done} of {all_of_them}".rjust(11)
+        say(f"  {chapter.number}  {chapter.title[:18].ljust(18)}  {bar(done, all_of_them)}", score, mark)
+    say()
+    if here:
+        say(f" Next: read chapters/{here.slug}.md, then: python grader.py {here.number}")
+    else:
+        say(" Everything is done.")
+    say()
+
+
+def show_hint(task: Task, title: str, text: str, number: int, count: int) -> None:
+    """Print one rung of a task's ladder, its Markdown as plain text."""
+    say()
+    say((f" {task.id} {task.title}", "bold"))
+    say((f" {title}", "bold"))
+    say()
+    fenced = False
+    for block in text.split("\n"):
+        if block.startswith("```"):
+            fenced = not fenced
+        elif fenced:
+            say("      ", block)
+        else:
+            paragraph(block)
+    say()
+    if number < count:
+        say(f" {number} of {count}. The next one: python grader.py hint {task.id}")
+    else:
+        say(f" {number} of {count}. That was the last one. Check it: python grader.py {task.id}")
+    say()
+
+
+def bar(done: int, total: int) -> str:
+    """Twenty characters, filled only as far as there is something to show for it."""
+    filled = 20 * done // total if total else 0
+    return "#" * filled + "." * (20 - filled)
+
+
+def sentence_of(name: str) -> str:
+    """A test's name as a sentence: "test_each_factor_gets_its_partner" -> "each factor gets its partner"."""
+    return name.removeprefix("test_").removeprefix("goal_").replace("_", " ")
+
+
+def _count(one: TaskReport) -> str:
+    if one.status == "passed":
+        return f"{len(one.results)} checks" if len(one.results) != 1 else "1 check"
+    if one.status == "blocked":
+        return f"needs {one.needs}"
+    if one.status == "todo":
+        return ""
+    return f"{one.passed} of {len(one.results)} checks"

@@ -1,0 +1,66 @@
+"""Make the stubs in meintorch/ from the reference in solutions/."""
+
+import subprocess
+from pathlib import Path
+
+from grading.course import PACKAGE, REFERENCE, ROOT
+from grading.files import read_source, write_source
+from grading.regions import fill, find_regions, is_stub, locate
+
+
+def stub_of(reference: str) -> str:
+    """Return a reference source with every task's answer replaced by its TODO."""
+    stub = reference
+    for region in find_regions(reference):
+        stub = fill(stub, region, region.stub())
+    return stub
+
+
+def stub_tree() -> dict[str, str]:
+    """Every Python file of the reference by its path within the package ("tensor.py"), as a stub."""
+    return {
+        path.relative_to(REFERENCE).as_posix(): stub_of(read_source(path)) for path in sorted(REFERENCE.rglob("*.py"))
+    }
+
+
+def differences(package: Path = PACKAGE) -> list[str]:
+    """The files of `package` that are not the stubs of the reference, a line each."""
+    wanted = stub_tree()
+    found = {path.relative_to(package).as_posix(): read_source(path) for path in sorted(package.rglob("*.py"))}
+    lines = [f"{name} is missing" for name in wanted if name not in found]
+    lines += [f"{name} is not in the reference" for name in found if name not in wanted]
+    lines += [f"{name} differs" for name in wanted if name in found and found[name] != wanted[name]]
+    return lines
+
+
+def edited(package: Path = PACKAGE) -> list[str]:
+    """Why `package` must not be overwritten: tasks that somebody has answered, files with uncommitted edits."""
+    reasons = []
+    for name in stub_tree():
+        path = package / name
+        if not path.is_file():
+            continue
+        source = read_source(path)
+        for region in find_regions(read_source(REFERENCE / name)):
+            place = locate(source, region)
+            if place is not None and not is_stub(place):
+                reasons.append(f"{name}: task {region.task} is no longer a stub")
+    git = ["git", "-C", str(ROOT), "status", "--porcelain", "--", str(package)]
+    try:
+        status = subprocess.run(git, capture_output=True, text=True, encoding="utf-8", check=False).stdout
+    except OSError:
+        status = ""  # no git on this machine: the check above has to do
+    reasons += [f"{line[3:]}: uncommitted edits" for line in status.splitlines()]
+    return reasons
+
+
+def write(package: Path = PACKAGE) -> list[str]:
+    """Write the stubs to `package` and return the names of the files that changed."""
+    changed = []
+    for name, source in stub_tree().items():
+        path = package / name
+        if not path.is_file() or read_source(path) != source:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_source(path, source)
+            changed.append(name)
+    return changed

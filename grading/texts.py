@@ -1,0 +1,67 @@
+"""What the grader reads out of a chapter's Markdown: its title, its tasks and their ladders of hints."""
+
+import re
+from dataclasses import dataclass
+
+TASK_HEADING = re.compile(r"^### (\d\d\.\d+) (.+)$", re.MULTILINE)
+DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>\n(.*?)</details>", re.DOTALL)
+LISTING = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One step of a task's ladder."""
+
+    title: str  # "Hint 1 - the direction", or "Solution"
+    text: str  # Markdown
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A fenced block of a chapter."""
+
+    language: str  # "python", "text"
+    runs: bool  # False for ```python .noeval
+    code: str
+    line: int  # of the opening fence
+
+
+def title(text: str) -> str:
+    """The chapter's name: its first heading without the number, "# 02 Autograd"."""
+    match = re.search(r"^# \d\d (.+)$", text, re.MULTILINE)
+    if match is None:
+        raise ValueError('the text has no heading such as "# 02 Autograd"')
+    return match.group(1).strip()
+
+
+def task_titles(text: str) -> dict[str, str]:
+    return {match.group(1): match.group(2).strip() for match in TASK_HEADING.finditer(text)}
+
+
+def task_section(text: str, task: str) -> str:
+    """What stands between the task's heading and the next heading of the same or a higher level."""
+    match = re.search(rf"^### {re.escape(task)} .*?(?=^#{{1,3}} |\Z)", text, re.DOTALL | re.MULTILINE)
+    if match is None:
+        raise ValueError(f"the text has no section for task {task}")
+    return match.group(0)
+
+
+def ladder(text: str, task: str) -> list[Rung]:
+    """The task's hints in order, its solution last."""
+    return [Rung(summary.strip(), body.strip()) for summary, body in DETAILS.findall(task_section(text, task))]
+
+
+def solution(text: str, task: str) -> list[str]:
+    """The code blocks of the task's solution: one for each place that the task has in the code, in order."""
+    rungs = ladder(text, task)
+    if not rungs or rungs[-1].title != "Solution":
+        raise ValueError(f"task {task} has no solution")
+    return [listing.code for listing in listings(rungs[-1].text) if listing.language == "python"]
+
+
+def listings(text: str) -> list[Listing]:
+    found = []
+    for match in LISTING.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        found.append(Listing(match.group(2), ".noeval" not in match.group(3), match.group(4), line))
+    return found

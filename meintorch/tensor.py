@@ -1,0 +1,252 @@
+"""Chapter 02: an array that remembers where it came from.
+
+A `Tensor` is chapter 01's `Value` with a NumPy array in place of the number. Two things are new: the matrix product,
+and broadcasting, which has to be undone on the way back (`unbroadcast`).
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+
+def as_tensor(x: Any, like: "Tensor | None" = None) -> "Tensor":
+    """Return `x` itself if it is a Tensor, else a constant that holds the number or array `x`, in the dtype of `like`.
+
+    A constant needs no gradient (`requires_grad` is False). Raises as `as_float_array` does.
+    """
+    if isinstance(x, Tensor):
+        return x
+    array = as_float_array(x)
+    constant = Tensor(array if like is None else array.astype(like.data.dtype, copy=False))
+    constant.requires_grad = False
+    return constant
+
+
+def unbroadcast(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Sum a gradient down to `shape`, the shape that broadcasting stretched to `gradient.shape`.
+
+    Where NumPy used one number several times on the way forward, that number collects all their gradients.
+    """
+    if gradient.shape == shape:
+        return gradient
+    # TODO 02.5: sum over the axes that broadcasting put in front, and over those that it stretched from size 1.
+    raise NotImplementedError("TODO 02.5")
+
+
+class Tensor:
+    """A NumPy array in a graph of computations.
+
+    data           the numbers: float32 stays float32, everything else becomes float64; not copied if it is one of them
+    grad           d(result) / d(data) once `result.backward()` has run, zeros before; its shape and dtype are data's
+    requires_grad  False for a constant, whose gradient nobody asks for
+    _children      the tensors this one was computed from
+    _op            the operation that made it, "" for an input
+    _backward      takes d(result) / d(this tensor) and adds to the children's `grad` what is theirs
+
+    Raises TypeError or ValueError if `data` is not an array of real numbers: see `as_float_array`.
+    """
+
+    # Slots, because a small tensor costs as much as the arithmetic on it.
+    __slots__ = ("data", "requires_grad", "_grad", "_children", "_op", "_backward", "__weakref__")
+    __array_ufunc__ = None  # so that array * tensor asks Tensor.__rmul__ instead of multiplying element by element
+
+    def __init__(self, data: Any, _children: tuple = (), _op: str = ""):
+        if type(data) is not np.ndarray or data.dtype.char not in "fd":
+            data = as_float_array(data)
+        self.data = data
+        self.requires_grad = not _children or any([child.requires_grad for child in _children])
+        self._grad = None
+        self._children = _children
+        self._op = _op
+        self._backward = _leaf
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.data, precision=4, separator=", ", prefix="Tensor(")
+        return f"Tensor({text})" if self.dtype == np.float64 else f"Tensor({text}, dtype={self.dtype})"
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("a Tensor of shape () is a single number and has no length")
+        return len(self.data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    @property
+    def size(self) -> int:
+        return self.data.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    def item(self) -> float:
+        """The number in a tensor that holds exactly one. Raises ValueError if it holds more, or none."""
+        if self.size != 1:
+            raise ValueError(f"item() takes a tensor with one number, not one of shape {self.shape}")
+        return self.data.item()
+
+    @property
+    def grad(self) -> np.ndarray:
+        if self._grad is None:
+            return _nothing_yet(self.data.shape, self.data.dtype)
+        return self._grad
+
+    @grad.setter
+    def grad(self, gradient: np.ndarray) -> None:
+        if gradient is self._grad:  # `+=` has added in place
+            return
+        if np.shape(gradient) != self.shape:
+            raise ValueError(f"the gradient of a Tensor of shape {self.shape} cannot have shape {np.shape(gradient)}")
+        if getattr(gradient, "dtype", self.dtype) != self.dtype:
+            raise TypeError(f"the gradient of a {self.dtype} Tensor cannot be {gradient.dtype}")
+        self._grad = np.array(gradient, dtype=self.dtype)  # a copy: no two tensors share a gradient
+
+    def zero_grad(self) -> None:
+        """Forget the gradient, so that `grad` reads as zeros again."""
+        self._grad = None
+
+    def __add__(self, other: Any) -> "Tensor":
+        other = as_tensor(other, like=self)
+        out = Tensor(self.data + other.data, (self, other), "+")
+
+        def _backward(upstream):
+            # TODO 02.1: a sum moves exactly as much as each of its terms.
+            raise NotImplementedError("TODO 02.1")
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other: Any) -> "Tensor":
+        other = as_tensor(other, like=self)
+        out = Tensor(self.data * other.data, (self, other), "*")
+
+        def _backward(upstream):
+            # TODO 02.2: product rule - the partner is the local factor.
+            raise NotImplementedError("TODO 02.2")
+
+        out._backward = _backward
+        return out
+
+    def __matmul__(self, other: Any) -> "Tensor":
+        """The product of two matrices: shapes (n, k) @ (k, m) give (n, m)."""
+        other = as_tensor(other, like=self)
+        if self.ndim != 2 or other.ndim != 2 or self.shape[1] != other.shape[0]:
+            raise ValueError(f"@ takes shapes (n, k) and (k, m), not {self.shape} and {other.shape}")
+        out = Tensor(self.data @ other.data, (self, other), "@")
+
+        def _backward(upstream):
+            # TODO 02.4: two matrix products, each with one transpose.
+            raise NotImplementedError("TODO 02.4")
+
+        out._backward = _backward
+        return out
+
+    def backward(self, gradient: Any = None, keep_graph: bool = False) -> None:
+        """Add d(self) / d(t) to `t.grad` for every tensor `t` that self was computed from, and for self.
+
+        gradient    what arrives at self: an array of self's shape. Ones if it is not given, so that for a single
+                    number the result is its derivative, and for an array that of the sum of its elements.
+        keep_graph  keep the graph, and the gradients of the tensors inside it, to look at
+
+        Raises ValueError if the shape of `gradient` is not self's.
+        """
+        if gradient is None:
+            gradient = np.ones_like(self.data)
+        gradient = as_float_array(gradient).astype(self.dtype, copy=False)
+        if gradient.shape != self.shape:
+            raise ValueError(f"backward() of a Tensor of shape {self.shape} got a gradient of shape {gradient.shape}")
+        # TODO 02.3: children before parents, seed, then backwards through that order.
+        raise NotImplementedError("TODO 02.3")
+
+    # Derived from the operations above, so that their gradients come for free.
+
+    def __neg__(self) -> "Tensor":
+        return self * -1.0
+
+    def __sub__(self, other: Any) -> "Tensor":
+        return self + -as_tensor(other, like=self)
+
+    def __truediv__(self, other: Any) -> "Tensor":
+        """Divide by a number or an array."""
+        if isinstance(other, Tensor):
+            return NotImplemented
+        return self * (1.0 / as_float_array(other))
+
+    def __radd__(self, other: Any) -> "Tensor":
+        return self + other
+
+    def __rmul__(self, other: Any) -> "Tensor":
+        return self * other
+
+    def __rsub__(self, other: Any) -> "Tensor":
+        return as_tensor(other, like=self) - self
+
+    def __rmatmul__(self, other: Any) -> "Tensor":
+        return as_tensor(other, like=self) @ self
+
+
+# Plumbing: what makes the class above safe and fast. There is nothing to fill in below.
+
+
+def as_float_array(data: Any) -> np.ndarray:
+    """Return `data` as a NumPy array of float32 if it is one already, else of float64. Such an array is not copied.
+
+    Integers and booleans are converted. Raises TypeError if `data` holds anything but real numbers (text, complex
+    numbers, other objects), and ValueError if it is a nested list whose rows differ in length.
+    """
+    if isinstance(data, Tensor):
+        raise TypeError("expected numbers or an array, not a Tensor: its numbers are in .data")
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ValueError(f"the rows of {_short(data)} differ in length, so they do not make an array") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"a Tensor holds real numbers, not {_short(data)} of type {_kind(data, array)}")
+    return array if array.dtype.char in "fd" else array.astype(np.float64)
+
+
+def _short(data: Any) -> str:
+    text = " ".join(repr(data).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _kind(data: Any, array: np.ndarray) -> str:
+    return f"array of {array.dtype}" if isinstance(data, np.ndarray) else type(data).__name__
+
+
+class _NothingYet(np.ndarray):
+    """What `grad` reads as until something arrives: zeros that cannot be written to, and that `+=` replaces.
+
+    Most tensors get exactly one gradient. Keeping that one saves making zeros and adding to them.
+    """
+
+    def __iadd__(self, gradient):
+        if getattr(gradient, "shape", None) == self.shape and gradient.dtype == self.dtype:
+            return gradient  # the setter of Tensor.grad keeps a copy
+        return np.add(self.view(np.ndarray), gradient, dtype=self.dtype, casting="same_kind")
+
+    def __repr__(self):
+        return repr(self.view(np.ndarray))
+
+
+@lru_cache(maxsize=1024)
+def _nothing_yet(shape: tuple[int, ...], dtype: np.dtype) -> _NothingYet:
+    return np.broadcast_to(np.zeros((), dtype), shape).view(_NothingYet)
+
+
+def _leaf(upstream: np.ndarray) -> None:
+    """The backward rule of a tensor that nothing was computed from: there is nobody to hand the gradient on to."""
+
+
+def _let_go(upstream: np.ndarray) -> None:
+    raise RuntimeError(
+        "backward() has already been through this graph and let go of it. "
+        "Compute the result again, or keep the graph with backward(keep_graph=True)"
+    )

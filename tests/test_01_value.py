@@ -1,0 +1,435 @@
+"""The checks of chapter 01: python grader.py 01"""
+
+import math
+
+import numpy as np
+import pytest
+
+from meintorch.data import make_moons
+from meintorch.mlp import MLP, Neuron, accuracy, hinge_loss, train
+from meintorch.value import Value
+from tests._helpers import CheckFailed, check_close, check_derivative, check_grad, check_rule, used_twice
+
+
+@pytest.mark.task("01.6")
+def test_tanh_of_a_times_b_plus_c_knows_all_its_derivatives():
+    """Four operations, four small rules, and the chain rule for the whole comes out."""
+    a, b, c = Value(2.0), Value(-3.0), Value(5.0)
+    loss = (a * b + c).tanh()
+    loss.backward()
+    slope = 1.0 - math.tanh(-1.0) ** 2  # 0.41997
+    check_grad(a, -3.0 * slope, of="tanh(a * b + c)", at="a = 2, b = -3, c = 5", name="a")
+    check_grad(b, 2.0 * slope, of="tanh(a * b + c)", at="a = 2, b = -3, c = 5", name="b")
+    check_grad(c, slope, of="tanh(a * b + c)", at="a = 2, b = -3, c = 5", name="c")
+
+
+@pytest.mark.task("01.1")
+def test_both_terms_of_a_sum_get_what_arrives():
+    a, b = Value(2.0), Value(5.0)
+    check_rule(a + b, 3.0, {"a": a, "b": b}, [3.0, 3.0], of="a + b")
+
+
+@pytest.mark.task("01.1")
+def test_a_value_added_to_itself_gets_both_shares():
+    x = Value(3.0)
+    twice = used_twice(lambda a, b: a + b, Value(2.0), Value(5.0), 1.0, 1.0, one=1.0)
+    check_rule(x + x, 1.0, {"x": x}, [2.0], of="x + x", probe=twice)
+
+
+@pytest.mark.task("01.1")
+def test_a_sum_adds_to_the_gradient_that_is_there():
+    a, b = Value(2.0), Value(5.0)
+    a.grad, b.grad = 10.0, 20.0
+    check_rule(a + b, 3.0, {"a": a, "b": b}, [13.0, 23.0], of="a + b, with gradients 10 and 20 there already,")
+
+
+@pytest.mark.task("01.2")
+def test_each_factor_gets_its_partner_times_what_arrives():
+    a, b = Value(2.0), Value(5.0)
+    check_rule(a * b, 3.0, {"a": a, "b": b}, [15.0, 6.0], of="a * b", probe=swapped_factors(6.0, 15.0))
+
+
+@pytest.mark.task("01.2")
+def test_a_value_times_itself_gets_both_shares():
+    x = Value(3.0)
+    twice = used_twice(lambda a, b: a * b, Value(2.0), Value(5.0), 5.0, 2.0, one=1.0)
+    check_rule(x * x, 1.0, {"x": x}, [6.0], of="x * x", probe=twice)
+
+
+@pytest.mark.task("01.2")
+def test_a_product_adds_to_the_gradient_that_is_there():
+    a, b = Value(2.0), Value(-5.0)
+    a.grad, b.grad = 10.0, 20.0
+    check_rule(a * b, 1.0, {"a": a, "b": b}, [5.0, 22.0], of="a * b, with gradients 10 and 20 there already,")
+
+
+@pytest.mark.task("01.3")
+def test_the_cube_of_two_grows_twelve_times_as_fast_as_two():
+    x = Value(2.0)
+    check_rule(x**3, 1.0, {"x": x}, [12.0], of="x ** 3")
+
+
+@pytest.mark.task("01.3")
+def test_a_root_and_an_inverse_follow_the_same_rule():
+    x = Value(4.0)
+    check_rule(x**0.5, 8.0, {"x": x}, [2.0], of="x ** 0.5")
+    x = Value(2.0)
+    check_rule(x**-1, 8.0, {"x": x}, [-2.0], of="x ** -1")
+
+
+@pytest.mark.task("01.3")
+def test_a_power_adds_to_the_gradient_that_is_there():
+    x = Value(3.0)
+    x.grad = 10.0
+    check_rule(x**2, 1.0, {"x": x}, [16.0], of="x ** 2, with gradient 10 there already,")
+
+
+@pytest.mark.task("01.4")
+def test_exp_is_its_own_slope():
+    x = Value(1.5)
+    check_rule(x.exp(), 2.0, {"x": x}, [2.0 * math.exp(1.5)], of="exp(x)")
+
+
+@pytest.mark.task("01.4")
+def test_tanh_is_steepest_at_zero():
+    x = Value(0.0)
+    check_rule(x.tanh(), 2.0, {"x": x}, [2.0], of="tanh(x)")
+
+
+@pytest.mark.task("01.4")
+def test_the_slope_of_tanh_is_one_minus_its_own_square():
+    x = Value(0.5)
+    check_rule(x.tanh(), 2.0, {"x": x}, [2.0 * (1.0 - math.tanh(0.5) ** 2)], of="tanh(x)", probe=tanh_of_the_input)
+
+
+@pytest.mark.task("01.4")
+def test_exp_and_tanh_add_to_the_gradient_that_is_there():
+    x = Value(0.0)
+    x.grad = 10.0
+    check_rule(x.exp(), 1.0, {"x": x}, [11.0], of="exp(x), with gradient 10 there already,")
+    check_rule(x.tanh(), 1.0, {"x": x}, [12.0], of="tanh(x), with gradient 11 there already,")
+
+
+@pytest.mark.task("01.5")
+def test_relu_lets_a_gradient_through_where_it_let_the_number_through():
+    x = Value(2.0)
+    check_rule(x.relu(), 3.0, {"x": x}, [3.0], of="relu(x)")
+
+
+@pytest.mark.task("01.5")
+def test_relu_holds_a_gradient_back_where_it_held_the_number_back():
+    x = Value(-2.0)
+    check_rule(x.relu(), 3.0, {"x": x}, [0.0], of="relu(x)")
+
+
+@pytest.mark.task("01.5")
+def test_relu_adds_to_the_gradient_that_is_there():
+    x = Value(2.0)
+    x.grad = 10.0
+    check_rule(x.relu(), 3.0, {"x": x}, [13.0], of="relu(x), with gradient 10 there already,")
+
+
+@pytest.mark.task("01.6")
+def test_the_result_changes_one_to_one_with_itself():
+    y = Value(2.0) * Value(5.0)
+    y.backward()
+    check_close(y.grad, 1.0, "y = a * b: after y.backward(), y.grad")
+
+
+@pytest.mark.task("01.6")
+def test_a_value_waits_until_everyone_who_used_it_has_reported():
+    """c = 2x * (2x + 1) = 4x^2 + 2x, so the slope at 3 is 8 * 3 + 2 = 26."""
+    x = Value(3.0)
+    a = x * 2.0
+    b = a + 1.0
+    c = a * b
+    c.backward()
+    check_grad(x, 26.0, of="a * (a + 1) with a = 2 * x", at="x = 3", probe=order_of_the_walk)
+
+
+@pytest.mark.task("01.6")
+def test_no_value_is_visited_twice():
+    """Doubling twelve times is a factor of 4096, though 4096 paths lead from the result to x."""
+    x = Value(1.0)
+    y = x
+    for _ in range(12):
+        y = y + y
+    y.backward()
+    check_grad(x, 4096.0, of="x doubled twelve times", at="x = 1")
+
+
+@pytest.mark.task("01.6")
+def test_gradients_of_two_results_add_up():
+    x = Value(2.0)
+    (x * x).backward()
+    check_grad(x, 4.0, of="x * x", at="x = 2")
+    (x * x).backward()
+    check_grad(x, 8.0, of="x * x for the second time, and nothing reset,", at="x = 2")
+
+
+@pytest.mark.task("01.6")
+def test_difference_and_quotient_come_for_free():
+    """y = (a - b) / b = a / b - 1, so dy/da = 1/b and dy/db = -a / b^2."""
+    a, b = Value(6.0), Value(2.0)
+    ((a - b) / b).backward()
+    check_grad(a, 0.5, of="(a - b) / b", at="a = 6, b = 2", name="a")
+    check_grad(b, -1.5, of="(a - b) / b", at="a = 6, b = 2", name="b")
+
+
+@pytest.mark.task("01.7")
+def test_a_neuron_adds_up_its_weighted_inputs_and_its_bias():
+    """2 * 3 + (-1) * 4 + 0.5 = 2.5"""
+    score = neuron([2.0, -1.0], bias=0.5)([3.0, 4.0])
+    check_score(score, 2.5, "a neuron with weights 2 and -1 and bias 0.5, given 3 and 4: its output")
+
+
+@pytest.mark.task("01.7")
+def test_a_neuron_stays_silent_below_zero():
+    """2 * 1 + (-1) * 4 + 0.5 = -1.5, and relu makes that 0"""
+    score = neuron([2.0, -1.0], bias=0.5)([1.0, 4.0])
+    check_score(score, 0.0, "a neuron with weights 2 and -1 and bias 0.5, given 1 and 4: its output")
+
+
+@pytest.mark.task("01.7")
+def test_a_linear_neuron_may_go_below_zero():
+    score = neuron([2.0, -1.0], bias=0.5, nonlinear=False)([1.0, 4.0])
+    check_score(score, -1.5, "the same neuron with nonlinear=False, given 1 and 4: its output")
+
+
+@pytest.mark.task("01.7")
+def test_every_weight_of_a_neuron_gets_its_input_as_gradient():
+    one = neuron([2.0, -1.0], bias=0.5)
+    score = one([3.0, 4.0])
+    score.backward()
+    for i, x in enumerate([3.0, 4.0]):
+        check_close(one.weights[i].grad, x, f"a neuron given 3 and 4: the gradient of weight {i + 1}")
+    check_close(one.bias.grad, 1.0, "a neuron given 3 and 4: the gradient of the bias")
+
+
+@pytest.mark.task("01.8")
+def test_a_hundred_moons_are_told_apart_by_a_network_of_three_hundred_numbers():
+    """337 Values, and not one derivative written down for the network as a whole."""
+    points, labels = make_moons(100, seed=0)
+    model = MLP(2, [16, 16, 1], seed=3)
+    history = train(model, points.tolist(), labels.tolist())
+    share = accuracy(model, points.tolist(), labels.tolist())
+    if not share >= 0.95:
+        raise CheckFailed(
+            f"after {len(history)} epochs {share:.0%} of the moons are on the right side, expected 95% or more\n"
+            f"(the loss went from {history[0]:.3f} to {history[-1]:.3f})"
+        )
+
+
+@pytest.mark.task("01.8")
+def test_the_hinge_loss_is_zero_beyond_the_margin_and_grows_below_it():
+    """1 - 2 is negative and counts 0; 1 - 0.5 = 0.5; 1 + 1 = 2: the mean is 2.5 / 3"""
+    loss = hinge_loss([Value(2.0), Value(0.5), Value(-1.0)], [1, 1, 1])
+    check_score(loss, 2.5 / 3, "hinge_loss of scores 2, 0.5 and -1, all with label 1,", probe=mean_forgotten(3))
+
+
+@pytest.mark.task("01.8")
+def test_a_label_of_minus_one_asks_for_a_negative_score():
+    """1 - (-1) * 2 = 3 and 1 - (-1) * (-2) = -1, which counts 0: the mean is 1.5"""
+    loss = hinge_loss([Value(2.0), Value(-2.0)], [-1, -1])
+    check_score(loss, 1.5, "hinge_loss of scores 2 and -2, both with label -1,", probe=mean_forgotten(2))
+
+
+@pytest.mark.task("01.8")
+def test_the_l2_penalty_adds_the_squares_of_the_parameters():
+    """The hinge loss is 0.5; 0.1 * (3^2 + (-1)^2) = 1"""
+    loss = hinge_loss([Value(0.5)], [1], parameters=[Value(3.0), Value(-1.0)], l2=0.1)
+    check_score(loss, 1.5, "hinge_loss of score 0.5, label 1, with parameters 3 and -1 and l2 = 0.1,")
+
+
+@pytest.mark.task("01.8")
+def test_the_loss_pulls_on_scores_inside_the_margin_and_on_every_parameter():
+    near, far, parameter = Value(0.5), Value(2.0), Value(3.0)
+    hinge_loss([near, far], [1, 1], parameters=[parameter], l2=0.1).backward()
+    check_close(near.grad, -0.5, "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 0.5")
+    check_close(far.grad, 0.0, "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 2")
+    check_close(parameter.grad, 0.6, "l2 = 0.1: the gradient of a parameter of 3")
+
+
+# The harder suite: python grader.py 01 --goal
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.1")
+def test_goal_sums_match_central_differences():
+    for a, b in pairs(1):
+        check_derivative(lambda x, y: x + y + x, [a, b], "x + y + x", Value)
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.2")
+def test_goal_products_match_central_differences():
+    for a, b in [*pairs(2), (0.0, 3.0), (-2.0, 0.0)]:
+        check_derivative(lambda x, y: x * y * x, [a, b], "x * y * x", Value)
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.3")
+def test_goal_powers_match_central_differences():
+    for exponent in (1, 2, 3, 5, -1, -2, 0.5, 1.5):
+        for x, _ in pairs(3):
+            check_derivative(lambda v, n=exponent: v**n, [abs(x) + 0.1], f"x ** {exponent}", Value)
+    check_derivative(lambda v: v**2, [0.0], "x ** 2", Value)
+    check_derivative(lambda v: v**3, [-1.5], "x ** 3", Value)
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.4")
+def test_goal_exp_and_tanh_match_central_differences():
+    for x, y in pairs(4):
+        check_derivative(lambda v, w: v.exp() * w.tanh() + v.tanh(), [x, y], "exp(x) * tanh(y) + tanh(x)", Value)
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.4")
+def test_goal_tanh_is_flat_and_finite_far_out():
+    for far in (-700.0, 700.0):
+        x = Value(far)
+        check_rule(x.tanh(), 1.0, {"x": x}, [0.0], of="tanh(x)")
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.5")
+def test_goal_relu_matches_central_differences_away_from_its_kink():
+    for x, y in [*pairs(5), (1e-3, 2.0), (-1e-3, 2.0)]:
+        check_derivative(lambda v, w: v.relu() * w + (v * w).relu(), [x, y], "relu(x) * y + relu(x * y)", Value)
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.5")
+def test_goal_the_slope_of_relu_at_zero_is_between_zero_and_one():
+    """Textbooks differ there: 0, 1/2 and 1 are all in use."""
+    x = Value(0.0)
+    x.relu()._backward(1.0)
+    if not 0.0 <= x.grad <= 1.0:
+        raise CheckFailed(f"y = relu(x) at x = 0: x.grad is {x.grad}, expected a number from 0 to 1")
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.6")
+def test_goal_random_programs_match_central_differences():
+    """Thirty random expressions of eight operations on three values, every value free to be used again."""
+    for seed in range(30):
+        check_derivative(
+            lambda *values, s=seed: random_program(values, np.random.default_rng(s)),
+            list(np.random.default_rng(100 + seed).uniform(-1.0, 1.0, 3)),
+            f"random program {seed}",
+            Value,
+        )
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.6")
+def test_goal_a_long_chain_keeps_its_gradient():
+    x = Value(1.0)
+    y = x
+    for _ in range(300):
+        y = y + 1.0
+    y.backward()
+    check_grad(x, 1.0, of="x + 1 + 1 + ... (300 times)", at="x = 1")
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.7")
+def test_goal_neurons_of_every_width_match_numpy():
+    rng = np.random.default_rng(7)
+    for width in (1, 2, 5, 20):
+        for nonlinear in (True, False):
+            weights, inputs, bias = rng.standard_normal(width), rng.standard_normal(width), float(rng.standard_normal())
+            z = float(weights @ inputs) + bias
+            score = neuron(weights.tolist(), bias, nonlinear)(inputs.tolist())
+            check_score(score, max(z, 0.0) if nonlinear else z, f"a neuron with {width} random weights: its output")
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.8")
+def test_goal_the_hinge_loss_matches_numpy_and_central_differences():
+    rng = np.random.default_rng(8)
+    for size in (1, 2, 7):
+        scores, labels = rng.standard_normal(size), [1 if one else -1 for one in rng.integers(0, 2, size)]
+        parameters = rng.standard_normal(3)
+        wanted = float(np.maximum(0.0, 1.0 - np.array(labels) * scores).mean() + 0.01 * (parameters**2).sum())
+        loss = hinge_loss([Value(s) for s in scores], labels, [Value(p) for p in parameters], 0.01)
+        check_score(loss, wanted, f"hinge_loss of {size} random scores with l2 = 0.01")
+        check_derivative(
+            lambda *values, y=labels, n=size: hinge_loss(values[:n], y, values[n:], 0.01),
+            [*scores.tolist(), *parameters.tolist()],
+            f"hinge_loss of {size} random scores with l2 = 0.01",
+            Value,
+        )
+
+
+def neuron(weights: list[float], bias: float, nonlinear: bool = True) -> Neuron:
+    """A neuron with weights and a bias that can be checked by hand."""
+    one = Neuron(len(weights), nonlinear)
+    one.weights = [Value(weight) for weight in weights]
+    one.bias = Value(bias)
+    return one
+
+
+def check_score(score, expected: float, what: str, probe=None) -> None:
+    if not isinstance(score, Value):
+        raise CheckFailed(f"{what} is {score!r} of type {type(score).__name__}, expected a Value")
+    check_close(score.data, expected, what, probe=probe)
+
+
+def pairs(seed: int) -> list[tuple[float, float]]:
+    return [tuple(pair) for pair in np.random.default_rng(seed).uniform(-2.0, 2.0, (10, 2)).tolist()]
+
+
+def random_program(values, rng):
+    known = list(values)
+    for _ in range(8):
+        a, b = known[rng.integers(len(known))], known[rng.integers(len(known))]
+        operation = rng.integers(6)
+        known.append([a + b, a * b, a - b, (a * 0.5).tanh(), (a * 0.5).exp(), (a * a + 1.0) ** 0.5][operation])
+    return sum(known[1:], known[0]).tanh()
+
+
+# Second probes: called only when a check has failed, to tell its cause from the others.
+
+
+def swapped_factors(wanted_a: float, wanted_b: float):
+    def probe(actual, expected):
+        a, b = Value(2.0), Value(5.0)
+        (a * b)._backward(3.0)
+        if (a.grad, b.grad) == (wanted_a, wanted_b):
+            return "Each factor has got its own number: what belongs there is its partner's."
+        return None
+
+    return probe
+
+
+def tanh_of_the_input(actual, expected):
+    if math.isclose(float(actual), 2.0 * (1.0 - 0.5**2)):
+        return "This is 1 - x ** 2. The rule is about the output: 1 - tanh(x) ** 2."
+    if math.isclose(float(actual), 2.0 * (1.0 - math.tanh(math.tanh(0.5)) ** 2)):
+        return "The tanh was taken twice: `result` is tanh(x) already."
+    return None
+
+
+def order_of_the_walk(actual, expected):
+    """On a graph without sharing any order from the result to the inputs is right: only the order can be wrong then."""
+    x = Value(3.0)
+    (x * 2.0 + 1.0).backward()
+    if x.grad == 2.0 and actual != 0.0:
+        return (
+            "Where no value is used twice the result is right. Here `a` is used twice: it has to come after both of its "
+            "users, and only once."
+        )
+    return None
+
+
+def mean_forgotten(size: int):
+    def probe(actual, expected):
+        if math.isclose(float(actual), float(expected) * size):
+            one = hinge_loss([Value(0.0)], [1])  # a batch of one: its sum is its mean
+            if math.isclose(one.data, 1.0):
+                return f"It is {size} times too large for {size} examples, and right for one: the mean was forgotten."
+        return None
+
+    return probe

@@ -10,26 +10,27 @@ from pathlib import Path
 
 PASSED, NOT_YET, WRONG_USAGE, BROKEN = 0, 1, 2, 3
 
-USAGE = """python grader.py                  the map: every chapter, its progress, what is next
-python grader.py 02               check a chapter
-python grader.py 02.2             check one task
-python grader.py all              check every chapter
-   --goal                         the harder suite as well
-   --solution                     the same tests on the reference
-   --package DIR                  on the package in DIR instead of meintorch/
-   --timeout S                    seconds a test may take (10)
-   --json                         one JSON document on stdout, nothing else
-python grader.py hint 02.2        the next hint for a task (again: the one after it)
-python grader.py diff 02          your code beside the reference, for the tasks that pass
-   --spoil                        for the others too
-   --package DIR                  for the package in DIR instead of meintorch/
-python grader.py reset 02.2       the stub of a task again, or with 02 of a whole chapter;
-                                  what was there is kept and its place is printed
-python grader.py doctor           is this machine set up?
-python grader.py stubs            for maintainers: make meintorch/ anew from solutions/
-   --check                        only say whether the two fit each other
+USAGE = """python grader.py              the map: every chapter, its progress, what is next
+python grader.py 02           check a chapter
+python grader.py 02.2         check one task
+python grader.py all          check every chapter
+   --goal                     the harder suite as well
+   --solution                 the same tests on the reference
+   --package DIR              on the package in DIR instead of meintorch/
+   --timeout S                seconds a test may take (10)
+   --json                     one JSON document on stdout, nothing else
+python grader.py hint 02.2    the next hint for a task (again: the one after it)
+python grader.py diff 02      your code beside the reference, for what passes
+   --spoil                    for the rest too
+   --package DIR              for the package in DIR instead of meintorch/
+python grader.py reset 02.2   the stub of a task again (02: of a whole chapter);
+                              what was there is kept and its place is printed
+python grader.py doctor       is this machine set up?
+python grader.py stubs        for maintainers: meintorch/ anew from solutions/
+   --check                    only say whether the two fit each other
 
-Exit status: 0 everything asked for passed, 1 not yet, 2 wrong usage, 3 the grader failed.
+Exit status: 0 all that was asked for passed, 1 not yet, 2 wrong usage,
+3 the grader itself failed.
 """
 
 
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python grader.py", usage=USAGE, add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="python grader.py", add_help=False, allow_abbrev=False)
     parser.error = _wrong
     parser.add_argument("words", nargs="*")
     parser.add_argument("--package", type=Path)
@@ -193,7 +194,7 @@ def _map(options: argparse.Namespace) -> int:
         score, total = remembered.get(chapter.number, {}).get(digest, [None, None])
         if score is None:
             report = grade(chapter)
-            score, total = report.score, report.max_score or sum(not check.goal for check in chapter.checks)
+            score, total = report.score, report.max_score
             remembered[chapter.number] = {digest: [score, total]}
         rows.append((chapter, score, total))
     memory.remember("map", remembered)

@@ -22,7 +22,7 @@ def show(task: Task, package: Path) -> None:
         screen.say((f" {task.id} {task.title}", "bold"), f"   {part.region.qualname}")
         screen.say()
         if place is None:
-            screen.paragraph(f"{part.region.qualname} was not found in your {part.file}, or its given lines were changed.")
+            screen.paragraph(f"This was not found in your {part.file}, or the given lines around it were changed.")
             _column("the reference", theirs)
             continue
         yours = body_source(source, place)

@@ -101,7 +101,8 @@ def find_task(name: str) -> tuple[Chapter, Task]:
     for task in chapter.tasks:
         if task.id == f"{chapter.number}.{name.partition('.')[2]}":
             return chapter, task
-    raise LookupError(f"There is no task {name}. Chapter {chapter.number} has: {', '.join(t.id for t in chapter.tasks)}.")
+    ids = ", ".join(task.id for task in chapter.tasks)
+    raise LookupError(f"There is no task {name}. Chapter {chapter.number} has: {ids}.")
 
 
 def _order(task: str) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ def problem_in(path: Path, name: str) -> NotGradable | None:
     for node in ast.walk(tree):
         for module in _imported(node):
             if module in FORBIDDEN:
-                reason = f"Zero magic: {module} is not allowed in the course, NumPy is. The derivatives are yours to write."
+                reason = f"Zero magic: {module} is not allowed in the course, NumPy is. You write the derivatives."
             elif module in HIDDEN:
                 reason = f"Code of yours cannot import {module}: your package has to work on its own."
             else:

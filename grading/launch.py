@@ -1,5 +1,6 @@
 """Starts grading.child on a stage and turns its events into one result for every expected test."""
 
+import contextlib
 import json
 import os
 import queue
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from grading.gradable import FORBIDDEN, HIDDEN
 START_LIMIT = 60.0  # seconds for numpy and pytest to be imported, on a slow machine with a cold disk
 GRACE = 2.0  # seconds that the child's own time limit has to act before the grader ends it from outside
 STDERR_LIMIT = 1_000_000  # characters
-INCIDENTS = 2  # hangs and crashes after which the rest is not tried any more
+INCIDENTS = 3  # hangs and crashes after which the rest is not tried any more
 KEPT_VARIABLES = re.compile(
     r"PATH|HOME|USERPROFILE|SYSTEMROOT|WINDIR|COMSPEC|TEMP|TMP|TMPDIR|LANG|LC_.*|LD_LIBRARY_PATH|DYLD_.*"
     r"|OMP_.*|OPENBLAS_.*|MKL_.*|BLIS_.*|VECLIB_.*|NVPL_.*",
@@ -52,14 +54,27 @@ class Run:
     import_problem: Result | None = None
 
 
-def run(stage: Path, chapter: Chapter, checks: list[Check], timeout: float) -> Run:
-    """Run `checks` on a stage. Every one of them has a result in the end, and only a reported pass is a pass."""
+def run(
+    stage: Path,
+    chapter: Chapter,
+    checks: list[Check],
+    timeout: float,
+    settle: Callable[[Result], Iterable[Result]] = lambda incident: [incident],
+) -> Run:
+    """Run `checks` on a stage. Every one of them has a result in the end, and only a reported pass is a pass.
+
+    A hang or a crash ends the whole run, and the rest is then run anew. `settle` is given the result of the test that
+    was running and returns the results that follow from it. It may change the stage.
+    """
     finished = Run()
     wanted = [check.name for check in checks]
     for _ in range(INCIDENTS):
         left = [name for name in wanted if name not in finished.results]
-        if not left or not _run_once(stage, chapter, left, timeout, finished):
+        incident = _run_once(stage, chapter, left, timeout, finished) if left else None
+        if incident is None:
             break
+        for result in settle(incident):
+            finished.results.setdefault(result.name, result)
     for name in wanted:
         if name not in finished.results and finished.import_problem is None:
             message = "Not run: the run was stopped after an earlier test hung or ended Python."
@@ -67,12 +82,13 @@ def run(stage: Path, chapter: Chapter, checks: list[Check], timeout: float) -> R
     return finished
 
 
-def _run_once(stage: Path, chapter: Chapter, names: list[str], timeout: float, finished: Run) -> bool:
-    """Run the named tests and add their results. Return whether an incident stopped the run and the rest is open."""
+def _run_once(stage: Path, chapter: Chapter, names: list[str], timeout: float, finished: Run) -> Result | None:
+    """Run the named tests and add their results. Return the incident that stopped the run, if one did."""
     events, stderr, status, over_time = _events(stage, chapter, names, timeout)
     kinds = [event["event"] for event in events]
     if "ready" not in kinds:
-        raise GraderError(f"Python could not start the tests.\n\n{stderr[-2000:].strip()}\n\nTry: python grader.py doctor")
+        noise = stderr[-2000:].strip()
+        raise GraderError(f"Python could not start the tests.\n\n{noise}\n\nTry: python grader.py doctor")
     current, ended = None, None
     for event in events:
         if event["event"] == "import failed":
@@ -89,32 +105,31 @@ def _run_once(stage: Path, chapter: Chapter, names: list[str], timeout: float, f
         elif event["event"] == "exit":
             ended = event
     if finished.import_problem is not None:
-        return False
-    if "finished" in kinds and events[-1]["status"] == status:
+        return None
+    if any(event["event"] == "finished" and event["status"] == status for event in events):
         for name in names:
             if name not in finished.results:
                 finished.results[name] = Result(name, "error", "This test was not run.")
-        return False
+        return None
 
     where = (ended or {}).get("location") or _dumped_place(stderr, stage)
     hung = over_time or "Timeout (" in stderr
     if ended is not None:
         incident = Result("", "crash", "os._exit() ended Python here, and the run with it.", location=where)
     elif hung:
-        message = f"Still running after {timeout:g} seconds: is there a loop that never ends?"
+        message = f"Still running after {timeout:g} seconds: a loop that never ends, or one that is far too slow."
         incident = Result("", "timeout", message, location=where)
     else:
         incident = Result("", "crash", f"Python itself ended in the middle (exit status {status}).", location=where)
     if "imported" not in kinds:
         finished.import_problem = incident
-        return False
+        return None
     if current is None:  # it happened between two tests: nothing to pin it on, so nothing that ran is trusted
         for name in names:
             finished.results[name] = Result(name, incident.status, incident.message, location=where)
-        return False
+        return None
     incident.name = current
-    finished.results[current] = incident
-    return True
+    return incident
 
 
 def _result(name: str, status: str, event: dict) -> Result:
@@ -144,13 +159,17 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
     }
     environment = {key: value for key, value in os.environ.items() if KEPT_VARIABLES.fullmatch(key)}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    if os.name == "posix":
+        group = {"start_new_session": True}
+    else:
+        group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     child = subprocess.Popen(
         [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(Path(__file__).with_name("child.py")), json.dumps(config)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
-        **({"start_new_session": True} if os.name == "posix" else {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}),
+        **group,
     )
     lines: queue.Queue[bytes | None] = queue.Queue()
     noise: list[str] = []
@@ -204,10 +223,8 @@ def _read_noise(pipe, noise: list[str]) -> None:
 def _end(child: subprocess.Popen) -> None:
     """End the child and everything that it started."""
     if os.name == "posix":
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended already
             os.killpg(child.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
     elif child.poll() is None:
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(child.pid)], capture_output=True, check=False)
     child.wait()

@@ -1,5 +1,6 @@
 """What the grader remembers between two calls, and the copies it keeps, in .grader/ (which git ignores)."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -38,10 +39,8 @@ def recall(topic: str) -> dict:
 
 def remember(topic: str, value: dict) -> None:
     """Remember a value. Where nothing can be written the grader does without."""
-    try:
+    with contextlib.suppress(OSError):
         write_source(folder() / f"{topic}.json", json.dumps(value, indent=1) + "\n")
-    except OSError:
-        pass
 
 
 def keep(path: Path) -> Path:

@@ -172,7 +172,8 @@ def fill(source: str, region: Region, text: str) -> str:
     place = locate(source, region)
     if place is None:
         raise ValueError(f"task {region.task} is not found in {region.qualname}")
-    return _splice(source, place.first, place.last, textwrap.indent(text, " " * place.indent, lambda line: line.strip()))
+    indented = textwrap.indent(text, " " * place.indent, lambda line: bool(line.strip()))
+    return _splice(source, place.first, place.last, indented)
 
 
 def put(source: str, region: Region, text: str, skeleton: str) -> str:
@@ -185,15 +186,17 @@ def put(source: str, region: Region, text: str, skeleton: str) -> str:
     donor = fill(skeleton, region, text)
     tree, donor_tree = ast.parse(source), ast.parse(donor)
     path = region.qualname.split(".")
-    for length in range(len(path), 0, -1):
-        wanted = find_definition(donor_tree, path[:length])
-        found = find_definition(tree, path[:length])
-        if isinstance(wanted, ast.ClassDef):
-            if isinstance(found, ast.ClassDef):
-                missing = _source_of(donor, find_definition(donor_tree, path[: length + 1]))
-                return _splice(source, found.end_lineno + 1, found.end_lineno, f"\n{missing}")
-        elif found is not None and not isinstance(found, ast.ClassDef) and length == _outermost_function(donor_tree, path):
-            return _splice(source, _first_line(found), found.end_lineno, _source_of(donor, wanted))
+    # The outermost function around the region, a method or a function of the module, is what gets exchanged.
+    depth = next(
+        n for n in range(1, len(path) + 1) if not isinstance(find_definition(donor_tree, path[:n]), ast.ClassDef)
+    )
+    wanted = _source_of(donor, find_definition(donor_tree, path[:depth]))
+    found = find_definition(tree, path[:depth])
+    if found is not None:
+        return _splice(source, _first_line(found), found.end_lineno, wanted)
+    owner = find_definition(tree, path[: depth - 1]) if depth > 1 else None
+    if isinstance(owner, ast.ClassDef):
+        return _splice(source, owner.end_lineno + 1, owner.end_lineno, f"\n{wanted}")
     whole = _source_of(donor, find_definition(donor_tree, path[:1]))
     return f"{source.rstrip()}\n\n\n{whole}"
 
@@ -234,15 +237,6 @@ def _innermost_function(tree: ast.AST, line: int) -> tuple[list[str], ast.Functi
             return path, node if isinstance(node, ast.FunctionDef) else None
         path.append(inner.name)
         node = inner
-
-
-def _outermost_function(tree: ast.AST, path: list[str]) -> int:
-    """The length of the shortest prefix of `path` that names a function and not a class."""
-    return next(
-        length
-        for length in range(1, len(path) + 1)
-        if not isinstance(find_definition(tree, path[:length]), ast.ClassDef)
-    )
 
 
 def _is_definition(node: ast.AST) -> bool:

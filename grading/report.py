@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grading import launch, stage
+from grading import launch, regions, stage
 from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task
 from grading.files import read_source
 from grading.gradable import NotGradable
 from grading.launch import Result
-from grading.regions import definition_line, is_stub, locate, put
 from grading.stubs import stub_of
 
 SCHEMA = "meintorch/report/v1"
 TODO = re.compile(r"TODO (\d\d\.\d+)")
+LEFTOVER = "Your lines are there, but the stub's own `raise` still stands below them. Delete that line."
 
 
 @dataclass
@@ -33,7 +33,9 @@ class TaskReport:
 
     @property
     def first_failure(self) -> Result | None:
-        return next((result for result in self.results if result.status not in ("passed", "todo")), None)
+        """The first test that failed, or else the first that could not be run."""
+        failures = [result for result in self.results if result.status not in ("passed", "todo")]
+        return next((result for result in failures if result.status != "error"), failures[0] if failures else None)
 
 
 @dataclass
@@ -101,10 +103,12 @@ def grade(
     with temporary_folder() as folder:
         report.not_gradable = stage.build(folder, package, chapter)
         if report.not_gradable is None:
-            run = launch.run(folder, chapter, checks, timeout)
+            places = {part: place_of(folder / "meintorch", part) for task in tasks for part in task.parts}
+            unwritten = {part for part in places if _is_unwritten(folder / "meintorch", part)}
+            run = launch.run(folder, chapter, checks, timeout, lambda one: _set_aside(folder, chapter, checks, one))
             report.not_gradable = _import_problem(run)
         if report.not_gradable is None:
-            report.tasks = _judge(folder, tasks, checks, run.results)
+            report.tasks = _judge(tasks, checks, run.results, places, unwritten)
             _find_culprits(folder, report, checks, timeout)
     report.next = _next(report)
     return report
@@ -123,8 +127,8 @@ def temporary_folder() -> Iterator[Path]:
 def place_of(package: Path, part: Part) -> dict:
     """Where the answer to a task stands in the learner's own file, as {"file", "line"}."""
     source = read_source(package / part.file)
-    place = locate(source, part.region)
-    line = place.line if place else definition_line(source, part.region.qualname)
+    place = regions.locate(source, part.region)
+    line = place.line if place else regions.definition_line(source, part.region.qualname)
     return {"file": f"meintorch/{part.file}", "line": line}
 
 
@@ -142,12 +146,44 @@ def _import_problem(run: launch.Run) -> NotGradable | None:
     return NotGradable(reason, place["file"], place["line"], place.get("source") or "")
 
 
-def _judge(package: Path, tasks: list[Task], checks: list[Check], results: dict[str, Result]) -> list[TaskReport]:
-    package = package / "meintorch"
+def _set_aside(folder: Path, chapter: Chapter, checks: list[Check], incident: Result) -> list[Result]:
+    """After a hang or a crash, make a stub of the task that caused it, so that it does not take the others with it.
+
+    Returns the results of that task's tests. The incident goes to the one that was running or, if that one belongs to
+    another task, to the first.
+    """
+    culprit = next(check.task for check in checks if check.name == incident.name)
+    for task in chapter.tasks:
+        for part in task.parts:
+            place = regions.locate(read_source(folder / "meintorch" / part.file), part.region)
+            where = incident.location or {}
+            if place and where.get("file") == f"meintorch/{part.file}" and place.first <= where["line"] <= place.last:
+                culprit = task.id
+    for part in next(task.parts for task in chapter.tasks if task.id == culprit):
+        _put(folder, part, part.region.stub())
+    names = [check.name for check in checks if check.task == culprit]
+    if not names:  # one task alone was asked for, and it hangs in another one
+        return [incident]
+    message = f"Not run: another test of {culprit} {'hung' if incident.status == 'timeout' else 'ended Python'}."
+    incident.name = incident.name if incident.name in names else names[0]
+    return [incident, *[Result(name, "error", message) for name in names]]
+
+
+def _put(folder: Path, part: Part, text: str) -> None:
+    """Replace a task's answer on the stage."""
+    path = folder / "meintorch" / part.file
+    skeleton = stub_of(read_source(REFERENCE / part.file))
+    path.write_text(regions.put(read_source(path), part.region, text, skeleton), encoding="utf-8")
+
+
+def _judge(
+    tasks: list[Task], checks: list[Check], results: dict[str, Result], places: dict[Part, dict], unwritten: set[Part]
+) -> list[TaskReport]:
+    """Say what became of every task. `places` and `unwritten` describe the code as the learner wrote it."""
     reports = []
     for task in tasks:
         own = [results[check.name] for check in checks if check.task == task.id]
-        stubs = [_is_unwritten(package, part) for part in task.parts]
+        is_stub = any(part in unwritten for part in task.parts)
         waits_for = set()
         for result in own:
             todo = TODO.fullmatch(result.message) if result.kind == "NotImplementedError" else None
@@ -155,17 +191,17 @@ def _judge(package: Path, tasks: list[Task], checks: list[Check], results: dict[
                 result.status = "todo"
                 waits_for.add(todo.group(1))
             if result.status != "passed" and (result.location is None or result.is_check):
-                result.location = place_of(package, _part_for(task, result))
+                result.location = places[_part_for(task, result)]
             if result.status in ("failed", "error") and result.kind and not result.is_check:
                 result.message = _sentence(result)
             if todo:
                 result.message = f"stops at the TODO of {todo.group(1)}"
-                if todo.group(1) == task.id and not any(stubs):
-                    result.diagnosis = "Your lines are there, but the stub's own `raise` still follows. Delete that line."
+                if todo.group(1) == task.id and not is_stub:
+                    result.diagnosis = LEFTOVER
         statuses = {result.status for result in own}
         if statuses == {"passed"}:
             report = TaskReport(task, "passed", own)
-        elif any(stubs) or task.id in waits_for:
+        elif is_stub or task.id in waits_for:
             report = TaskReport(task, "todo", own)
         elif statuses & {"failed", "timeout", "crash"}:
             report = TaskReport(task, "failed", own)
@@ -178,8 +214,8 @@ def _judge(package: Path, tasks: list[Task], checks: list[Check], results: dict[
 
 
 def _is_unwritten(package: Path, part: Part) -> bool:
-    place = locate(read_source(package / part.file), part.region)
-    return place is not None and is_stub(place)
+    place = regions.locate(read_source(package / part.file), part.region)
+    return place is not None and regions.is_stub(place)
 
 
 def _part_for(task: Task, result: Result) -> Part:
@@ -195,13 +231,13 @@ def _sentence(result: Result) -> str:
 
 def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: float) -> None:
     """A task that passes once an earlier failing one is answered by the reference waits for that one."""
+    if any(result.status in ("timeout", "crash") for one in report.tasks for result in one.results):
+        return  # the task that hung was set aside already, and the others have shown whether they need it
     open_reports = [one for one in report.tasks if one.status == "failed"]
     while len(open_reports) > 1:
         culprit = open_reports.pop(0)
         for part in culprit.task.parts:
-            path = folder / "meintorch" / part.file
-            skeleton = stub_of(read_source(REFERENCE / part.file))
-            path.write_text(put(read_source(path), part.region, part.region.answer(), skeleton), encoding="utf-8")
+            _put(folder, part, part.region.answer())
         failed = {result.name for one in open_reports for result in one.results if result.status != "passed"}
         again = launch.run(folder, report.chapter, [check for check in checks if check.name in failed], timeout)
         for one in list(open_reports):

@@ -7,7 +7,7 @@ from grading import memory
 from grading.course import PACKAGE, REFERENCE, ROOT, Chapter, Task
 from grading.files import read_source, write_source
 from grading.gradable import problem_in
-from grading.regions import locate, put
+from grading.regions import put
 from grading.stubs import stub_of
 
 
@@ -24,18 +24,15 @@ def reset_task(task: Task) -> dict[str, str | None]:
         if not path.is_file():
             new[part.file] = skeleton
             continue
-        problem = problem_in(path, f"meintorch/{part.file}")
-        if problem and part.file not in new and not _parses(path):
+        problem = None if _parses(path) else problem_in(path, f"meintorch/{part.file}")
+        if problem:
             where = f"{problem.file}, line {problem.line}" if problem.line else problem.file
             raise CannotReset(
                 f"{where}: {problem.reason}\nWhile Python cannot read the file, task {task.id} cannot be found in it. "
                 f"Mend that line first, or have the whole file back as a stub: python grader.py reset {task.id[:2]}"
             )
         source = new.get(part.file, read_source(path))
-        if locate(source, part.region) is None:
-            new[part.file] = put(source, part.region, part.region.stub(), skeleton)
-        else:
-            new[part.file] = put(source, part.region, part.region.stub(), skeleton)
+        new[part.file] = put(source, part.region, part.region.stub(), skeleton)
     return _write(new)
 
 

@@ -1,6 +1,7 @@
 """What a learner sees. 80 columns; plain text where the terminal has no colours."""
 
 import os
+import re
 import sys
 import textwrap
 
@@ -32,7 +33,7 @@ def say(*pieces: Piece) -> None:
 
         Console(highlight=False, soft_wrap=True).print(Text.assemble(*pieces))
     else:
-        print("".join(piece if isinstance(piece, str) else piece[0] for piece in pieces))
+        print("".join(piece if isinstance(piece, str) else piece[0] for piece in pieces).rstrip())
 
 
 def paragraph(text: str, indent: int = 3, style: str = "") -> None:
@@ -62,13 +63,15 @@ def show_report(report: Report, place: dict | None) -> None:
     if failed:
         show_failure(failed)
     elif place:
-        leftover = next((r.diagnosis for one in report.tasks for r in one.results if r.status == "todo" and r.diagnosis), "")
+        leftover = [result.diagnosis for one in report.tasks for result in one.results if result.status == "todo"]
         say()
-        paragraph(leftover or f"To do next: {place['task'].id} {place['task'].title}", indent=1)
+        paragraph(f"To do next: {place['task'].id} {place['task'].title}", indent=1)
+        paragraph(next(filter(None, leftover), ""))
         paragraph(f"{place['file']}, line {place['line']}")
     say()
     if report.passed:
-        say(" ", (f"Chapter {report.chapter.number} is done.", "green"), f" See how the reference does it: {report.next}")
+        done = f"Chapter {report.chapter.number} is done."
+        say(" ", (done, "green"), f" See how the reference does it: {report.next}")
     elif failed or not place:
         say(f" Next: {report.next}")
     else:
@@ -140,14 +143,13 @@ def show_hint(task: Task, title: str, text: str, number: int, count: int) -> Non
     say((f" {task.id} {task.title}", "bold"))
     say((f" {title}", "bold"))
     say()
-    fenced = False
-    for block in text.split("\n"):
+    for block in re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE):
         if block.startswith("```"):
-            fenced = not fenced
-        elif fenced:
-            say("      ", block)
+            for line in block.split("\n")[1:-1]:
+                say("      ", line)
         else:
-            paragraph(block)
+            for part in re.split(r"\n(?=\n|[-*] )", block.strip("\n")):  # its lines belong together
+                paragraph(" ".join(part.split()))
     say()
     if number < count:
         say(f" {number} of {count}. The next one: python grader.py hint {task.id}")

@@ -40,10 +40,18 @@ def task_titles(text: str) -> dict[str, str]:
 
 def task_section(text: str, task: str) -> str:
     """What stands between the task's heading and the next heading of the same or a higher level."""
-    match = re.search(rf"^### {re.escape(task)} .*?(?=^#{{1,3}} |\Z)", text, re.DOTALL | re.MULTILINE)
-    if match is None:
+    section, fenced = [], False
+    for line in text.split("\n"):
+        heading = not fenced and re.match(r"#{1,3} ", line)
+        if section and heading:
+            break
+        if section or (heading and line.startswith(f"### {task} ")):
+            section.append(line)
+        if line.startswith("```"):
+            fenced = not fenced
+    if not section:
         raise ValueError(f"the text has no section for task {task}")
-    return match.group(0)
+    return "\n".join(section)
 
 
 def ladder(text: str, task: str) -> list[Rung]:

@@ -75,7 +75,7 @@ def hinge_loss(
     Raises ValueError if the two differ in length, are empty, or if a label is neither 1 nor -1.
     """
     if len(scores) != len(labels) or len(scores) == 0:
-        raise ValueError(f"hinge_loss needs one label for each score, but got {len(scores)} scores, {len(labels)} labels")
+        raise ValueError(f"hinge_loss needs a label for each score, not {len(scores)} scores and {len(labels)} labels")
     for label in labels:
         if label not in (1, -1):
             raise ValueError(f"a label is 1 or -1, not {label!r}")

@@ -30,7 +30,8 @@ def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Pro
     probe  called with both arrays if the numbers differ; returns the cause in a sentence, or None
     """
     if not isinstance(actual, float | np.ndarray | np.floating):
-        raise CheckFailed(f"{what} is {_show(actual)} of type {type(actual).__name__}, expected {_show(expected)}")
+        message = f"{what} is {_show(actual)} of type {type(actual).__name__}, expected {_show(expected)}"
+        raise CheckFailed(message, "A plain number belongs there: is a .data missing?" if hasattr(actual, "data") else None)
     actual_array, expected_array = np.asarray(actual), np.asarray(expected, dtype=np.asarray(actual).dtype)
     if actual_array.shape != expected_array.shape:
         message = f"{what} has shape {actual_array.shape}, expected {expected_array.shape}"
@@ -61,7 +62,13 @@ def check_rule(out, upstream, inputs: dict, expected: Sequence, of: str, probe: 
     inputs  the inputs by name: {"a": a, "b": b}
     """
     values = ", ".join(f"{name} = {_show(x.data)}" for name, x in inputs.items())
-    out._backward(upstream)
+    try:
+        out._backward(upstream)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        error.diagnosis = _ask(probe, None, None)  # the grader shows it below the error
+        raise
     at = f"{values}, upstream {_show(upstream)}"
     for (name, x), wanted in zip(inputs.items(), expected, strict=True):
         check_grad(x, wanted, of=of, at=at, name=name, probe=probe)
@@ -144,7 +151,8 @@ def check_derivative(function: Callable, numbers: Sequence[float], name: str, ma
 def explain_shape(actual: tuple, expected: tuple) -> str | None:
     if actual == expected[::-1]:
         return "The shape is the right one turned around: is a transpose missing, or one too many?"
-    if len(actual) > len(expected) or any(a != b == 1 for a, b in zip(actual[::-1], expected[::-1])):
+    padded = (1,) * (len(actual) - len(expected)) + expected
+    if len(padded) == len(actual) and all(a == b or b == 1 for a, b in zip(actual, padded)):
         return "It still has the shape that broadcasting stretched it to."
     if actual == tuple(size for size in expected if size != 1):
         return "An axis of size 1 was lost: a sum drops the axis that it sums over, unless keepdims=True."
@@ -195,6 +203,6 @@ def _show(value) -> str:
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             return _show(float(value))
-        text = np.array2string(value, precision=6, separator=", ", threshold=24, edgeitems=2)
-        return text if "\n" not in text else f"\n{text}\n"
+        text = np.array2string(value, precision=6, separator=", ", threshold=24, edgeitems=2, max_line_width=10_000)
+        return " ".join(text.split())
     return repr(value)[:80]

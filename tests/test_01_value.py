@@ -207,20 +207,6 @@ def test_every_weight_of_a_neuron_gets_its_input_as_gradient():
 
 
 @pytest.mark.task("01.8")
-def test_a_hundred_moons_are_told_apart_by_a_network_of_three_hundred_numbers():
-    """337 Values, and not one derivative written down for the network as a whole."""
-    points, labels = make_moons(100, seed=0)
-    model = MLP(2, [16, 16, 1], seed=3)
-    history = train(model, points.tolist(), labels.tolist())
-    share = accuracy(model, points.tolist(), labels.tolist())
-    if not share >= 0.95:
-        raise CheckFailed(
-            f"after {len(history)} epochs {share:.0%} of the moons are on the right side, expected 95% or more\n"
-            f"(the loss went from {history[0]:.3f} to {history[-1]:.3f})"
-        )
-
-
-@pytest.mark.task("01.8")
 def test_the_hinge_loss_is_zero_beyond_the_margin_and_grows_below_it():
     """1 - 2 is negative and counts 0; 1 - 0.5 = 0.5; 1 + 1 = 2: the mean is 2.5 / 3"""
     loss = hinge_loss([Value(2.0), Value(0.5), Value(-1.0)], [1, 1, 1])
@@ -248,6 +234,20 @@ def test_the_loss_pulls_on_scores_inside_the_margin_and_on_every_parameter():
     check_close(near.grad, -0.5, "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 0.5")
     check_close(far.grad, 0.0, "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 2")
     check_close(parameter.grad, 0.6, "l2 = 0.1: the gradient of a parameter of 3")
+
+
+@pytest.mark.task("01.8")
+def test_a_hundred_moons_are_told_apart_by_a_network_of_three_hundred_numbers():
+    """337 Values, and not one derivative written down for the network as a whole."""
+    points, labels = make_moons(100, seed=0)
+    model = MLP(2, [16, 16, 1], seed=3)
+    history = train(model, points.tolist(), labels.tolist())
+    share = accuracy(model, points.tolist(), labels.tolist())
+    if not share >= 0.95:
+        raise CheckFailed(
+            f"after {len(history)} epochs {share:.0%} of the moons are on the right side, expected 95% or more\n"
+            f"(the loss went from {history[0]:.3f} to {history[-1]:.3f})"
+        )
 
 
 # The harder suite: python grader.py 01 --goal
@@ -418,8 +418,8 @@ def order_of_the_walk(actual, expected):
     (x * 2.0 + 1.0).backward()
     if x.grad == 2.0 and actual != 0.0:
         return (
-            "Where no value is used twice the result is right. Here `a` is used twice: it has to come after both of its "
-            "users, and only once."
+            "Where no value is used twice the result is right. Here `a` is used twice: it has to come after "
+            "both of its users, and only once."
         )
     return None
 

@@ -136,10 +136,10 @@ def test_zero_grad_cleans_up_and_nothing_else_does():
 
 @pytest.mark.task("02.3")
 def test_difference_and_negation_come_for_free():
-    a, b = Tensor([6.0]), Tensor([2.0])
+    a, b = Tensor(6.0), Tensor(2.0)
     (1.0 - (a - b) / 4.0 + -b).backward()
-    check_grad(a, np.array([-0.25]), of="1 - (a - b) / 4 + -b", at="a = [6], b = [2]", name="a")
-    check_grad(b, np.array([-0.75]), of="1 - (a - b) / 4 + -b", at="a = [6], b = [2]", name="b")
+    check_grad(a, -0.25, of="1 - (a - b) / 4 + -b", at="a = 6, b = 2", name="a")
+    check_grad(b, -0.75, of="1 - (a - b) / 4 + -b", at="a = 6, b = 2", name="b")
 
 
 @pytest.mark.task("02.4")
@@ -148,7 +148,7 @@ def test_matmul_gradients_have_the_shape_of_their_inputs():
     a = Tensor([[1.0, 2.0], [3.0, 4.0]])
     b = Tensor([[5.0], [6.0]])
     wanted = [[[5.0, 6.0], [5.0, 6.0]], [[4.0], [6.0]]]
-    check_rule(a @ b, np.array([[1.0], [1.0]]), {"a": a, "b": b}, wanted, of="a @ b")
+    check_rule(a @ b, np.array([[1.0], [1.0]]), {"a": a, "b": b}, wanted, of="a @ b", probe=which_transpose)
 
 
 @pytest.mark.task("02.4")
@@ -240,7 +240,7 @@ def test_goal_products_match_central_differences():
 @pytest.mark.goal
 @pytest.mark.task("02.3")
 def test_goal_random_programs_match_central_differences():
-    """Twenty random expressions of eight operations on three tensors, every tensor free to be used again."""
+    """Twenty random expressions of six operations on three tensors, every tensor free to be used again."""
     for seed in range(20):
         arrays = [np.random.default_rng(100 * seed + i).uniform(-1.0, 1.0, (2, 2)) for i in range(3)]
         check_gradient(
@@ -289,9 +289,9 @@ def test_goal_unbroadcast_keeps_float32_and_leaves_its_input_alone():
 
 def random_program(tensors, rng):
     known = list(tensors)
-    for _ in range(8):
+    for _ in range(6):
         a, b = known[rng.integers(len(known))], known[rng.integers(len(known))]
-        known.append([a + b, a * b, a - b, a @ b, a * 0.5, -a][rng.integers(6)])
+        known.append([a + b, a * b, a @ b][rng.integers(3)])
     return sum(known[1:], known[0])
 
 
@@ -312,8 +312,8 @@ def order_of_the_walk(actual, expected):
     (x * 2.0 + 1.0).backward()
     if float(x.grad) == 2.0 and actual != 0.0:
         return (
-            "Where no tensor is used twice the result is right. Here `a` is used twice: it has to come after both of its "
-            "users, and only once."
+            "Where no tensor is used twice the result is right. Here `a` is used twice: it has to come after "
+            "both of its users, and only once."
         )
     return None
 

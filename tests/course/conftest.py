@@ -1,0 +1,83 @@
+"""Tools for the tests of the course itself. They work on copies, so a half-finished checkout does not disturb them."""
+
+import importlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grading import course, stubs
+from grading.files import read_source
+from grading.regions import put
+
+# In these tests `import meintorch` is the reference, whatever pytest puts on the path later.
+sys.path.insert(0, str(course.REFERENCE.parent))
+importlib.import_module("meintorch")
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    if any(here not in item.path.parents for item in items):
+        raise pytest.UsageError(
+            "tests/course tests the reference, the other tests your own package: run them one at a time"
+        )
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A function that makes a package: the reference or the stubs, with the answers to some tasks exchanged."""
+
+    def make(start: str, answers: dict[str, str | list[str]] | None = None) -> Path:
+        """`answers` maps a task to its new body (or bodies, a task may have several places), or to "stub"."""
+        target = tmp_path / f"package_{len(list(tmp_path.iterdir()))}"
+        if start == "reference":
+            shutil.copytree(course.REFERENCE, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            target.mkdir()
+            stubs.write(target)
+        for task, bodies in (answers or {}).items():
+            answer(target, task, bodies)
+        return target
+
+    return make
+
+
+def answer(package: Path, task: str, bodies: str | list[str]) -> None:
+    """Put an answer to a task into a package: its body, or "stub", or "reference"."""
+    parts = course.find_task(task)[1].parts
+    for i, part in enumerate(parts):
+        if isinstance(bodies, list):
+            body = bodies[i]
+        else:
+            body = {"stub": part.region.stub(), "reference": part.region.answer()}.get(bodies, bodies)
+        path = package / part.file
+        skeleton = stubs.stub_of(read_source(course.REFERENCE / part.file))
+        path.write_text(put(read_source(path), part.region, body, skeleton), encoding="utf-8")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of the course as a learner gets it, every task a stub."""
+    target = tmp_path / "course"
+    ignored = shutil.ignore_patterns("__pycache__", "course")
+    for name in ("chapters", "grading", "solutions", "tests"):
+        shutil.copytree(course.ROOT / name, target / name, ignore=ignored)
+    for name in ("grader.py", "pyproject.toml"):
+        shutil.copy(course.ROOT / name, target / name)
+    (target / "meintorch").mkdir()
+    stubs.write(target / "meintorch")
+    return target
+
+
+@pytest.fixture
+def grader(checkout):
+    """A function that runs `python grader.py ...` in the copy and returns the finished process."""
+
+    def run(*words, python: str = sys.executable, **options) -> subprocess.CompletedProcess:
+        command = [python, "grader.py", *map(str, words)]
+        options.setdefault("encoding", "utf-8")
+        return subprocess.run(command, cwd=checkout, capture_output=True, timeout=120, check=False, **options)
+
+    return run

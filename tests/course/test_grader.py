@@ -1,0 +1,341 @@
+"""The commands of grader.py, run as a learner runs them, in a copy of the course."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from grading import course
+from grading.files import read_source
+from tests.course.conftest import answer
+
+SCHEMA = json.loads((course.ROOT / "grading" / "report_v1.schema.json").read_text(encoding="utf-8"))
+OVERWRITING = "self.grad = unbroadcast(other.data * upstream, self.shape)\nother.grad = self.data * upstream\n"
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of an output with their spaces collapsed."""
+    return [" ".join(line.split()) for line in text.split("\n") if line.strip()]
+
+
+def test_the_first_check_says_what_is_to_do(grader):
+    done = grader("01")
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert "Traceback" not in done.stdout
+    for task in course.find_chapter("01").tasks:
+        assert f"to do {task.id} {task.title}" in lines_of(done.stdout)
+    assert "python grader.py hint 01.1" in done.stdout
+    assert re.search(r"meintorch/value.py, line \d+", done.stdout)
+
+
+def test_a_finished_chapter_is_passed(grader, checkout):
+    for task in course.find_chapter("02").tasks:
+        answer(checkout / "meintorch", task.id, "reference")
+    done = grader("02")
+    assert done.returncode == 0
+    assert lines_of(done.stdout).count("passed 02.2 Multiply 4 checks") == 1
+    assert "26 of 26 checks" in done.stdout
+
+
+def test_the_reference_passes_with_solution_and_nothing_of_the_learners_is_needed(grader, checkout):
+    shutil.rmtree(checkout / "meintorch")
+    assert grader("02", "--solution").returncode == 0
+
+
+def test_a_failure_shows_evidence_place_cause_and_next_step(grader, checkout):
+    for task in course.find_chapter("02").tasks:
+        answer(checkout / "meintorch", task.id, "reference")
+    answer(checkout / "meintorch", "02.2", OVERWRITING)
+    shown = grader("02").stdout
+    place = read_source(checkout / "meintorch" / "tensor.py").split("\n").index(" " * 12 + OVERWRITING.split("\n")[0])
+    assert "02.2 Multiply: a tensor times itself gets both shares" in shown
+    assert f"meintorch/tensor.py, line {place + 1}" in shown
+    assert "x.grad is [3., 4.], expected [6., 8.]" in shown
+    assert "Is there an = where += belongs?" in " ".join(shown.split())
+    assert "Next: python grader.py hint 02.2" in shown
+
+
+def test_a_task_that_fails_because_of_an_earlier_one_is_blocked_and_not_blamed(grader, checkout):
+    for task in course.find_chapter("02").tasks:
+        answer(checkout / "meintorch", task.id, "reference")
+    answer(checkout / "meintorch", "02.2", OVERWRITING)
+    report = json.loads(grader("02", "--json").stdout)
+    statuses = {task["id"]: (task["status"], task["needs"]) for task in report["tasks"]}
+    assert statuses["02.2"] == ("failed", None)
+    assert statuses["02.3"] == ("blocked", "02.2")
+
+
+def test_a_raise_left_below_the_answer_is_pointed_out(grader, checkout):
+    answer(checkout / "meintorch", "02.1", 'self.grad += upstream\nraise NotImplementedError("TODO 02.1")\n')
+    shown = grader("02.1").stdout
+    assert "to do 02.1 Add" in lines_of(shown)
+    assert "the stub's own `raise` still stands below them" in " ".join(shown.split())
+
+
+def test_one_task_is_checked_alone(grader):
+    done = grader("02.2", "--json")
+    assert [task["id"] for task in json.loads(done.stdout)["tasks"]] == ["02.2"]
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("words", [["01"], ["02", "--goal"], ["02.1", "--solution"]])
+def test_json_is_one_document_of_the_published_form(grader, words):
+    done = grader(*words, "--json")
+    assert done.stderr == ""
+    jsonschema.validate(json.loads(done.stdout), SCHEMA)
+
+
+def test_json_of_all_holds_every_chapter(grader):
+    document = json.loads(grader("all", "--json").stdout)
+    assert document["schema"] == "meintorch/report/v1"
+    assert document["passed"] is False
+    assert [one["chapter"] for one in document["chapters"]] == [chapter.number for chapter in course.chapters()]
+    for one in document["chapters"]:
+        jsonschema.validate(one, SCHEMA)
+
+
+def test_json_of_a_file_that_cannot_be_read_says_why(grader, checkout):
+    (checkout / "meintorch" / "tensor.py").write_text("def f(:\n", encoding="utf-8")
+    document = json.loads(grader("02", "--json").stdout)
+    jsonschema.validate(document, SCHEMA)
+    assert document["not_gradable"]["location"] == {"file": "meintorch/tensor.py", "line": 1}
+    assert document["score"] == 0
+
+
+def test_a_slip_in_a_later_chapter_breaks_nothing_in_an_earlier_one(grader, checkout):
+    for task in course.find_chapter("01").tasks:
+        answer(checkout / "meintorch", task.id, "reference")
+    (checkout / "meintorch" / "tensor.py").write_text("def f(:\n", encoding="utf-8")
+    assert grader("01").returncode == 0
+
+
+def test_the_map_counts_and_shows_where_you_are(grader, checkout):
+    shown = grader().stdout
+    total = sum(not check.goal for chapter in course.chapters() for check in chapter.checks)
+    assert f"0 of {total} checks" in shown
+    assert re.search(r"01 Value \.{20} 0 of \d+ you are here", " ".join(shown.split()))
+    answer(checkout / "meintorch", "01.1", "reference")
+    first = grader().stdout
+    assert re.search(r"01 Value #\.{19} 3 of \d+ you are here", " ".join(first.split()))
+    assert grader().stdout == first
+
+
+def test_package_checks_another_folder(grader, package):
+    done = grader("02.1", "--package", package("reference"))
+    assert done.returncode == 0
+
+
+def test_hints_come_one_after_the_other(grader):
+    shown = [grader("hint", "02.2").stdout for _ in range(5)]
+    assert ["Hint 1" in shown[0], "Hint 2" in shown[1], "Hint 3" in shown[2]] == [True] * 3
+    assert "Solution" in shown[3] and "self.grad" in shown[3]
+    assert shown[4] == shown[3]
+    assert "Hint 1" in grader("hint", "02.1").stdout
+
+
+def test_diff_shows_what_passed_and_hides_the_rest_until_spoiled(grader, checkout):
+    answer(checkout / "meintorch", "02.1", "a = unbroadcast(upstream, self.shape)\nself.grad += a\nother.grad += a\n")
+    hidden = grader("diff", "02")
+    assert "a = unbroadcast(upstream, self.shape)" in hidden.stdout
+    assert "if self.requires_grad:" in hidden.stdout
+    assert "02.2 Multiply" not in hidden.stdout
+    assert "--spoil" in hidden.stdout
+    assert hidden.returncode == 1
+    assert "self.grad += unbroadcast(other.data * upstream" in grader("diff", "02", "--spoil").stdout
+
+
+def test_diff_stands_side_by_side_on_a_wide_screen(grader, checkout):
+    answer(checkout / "meintorch", "02.1", "a = unbroadcast(upstream, self.shape)\nself.grad += a\nother.grad += a\n")
+    wide = grader("diff", "02.1", env={**os.environ, "COLUMNS": "160"}).stdout
+    assert re.search(r"a = unbroadcast\(upstream, self.shape\) +if self.requires_grad:", wide)
+
+
+def test_diff_of_a_package_for_instructors(grader, package):
+    done = grader("diff", "02", "--package", package("reference"))
+    assert done.stdout.count("the same as the reference") == 5
+    assert done.returncode == 0
+
+
+def test_reset_brings_the_stub_back_and_keeps_what_was_there(grader, checkout):
+    path = checkout / "meintorch" / "tensor.py"
+    stub = read_source(path)
+    answer(checkout / "meintorch", "02.2", "mine = 1  # three hours of work\n")
+    before = read_source(path)
+    done = grader("reset", "02.2")
+    assert done.returncode == 0
+    assert read_source(path) == stub
+    kept = re.search(r"kept in (\S+)", done.stdout).group(1)
+    assert (checkout / kept).read_text(encoding="utf-8") == before
+    assert "nothing to do" in grader("reset", "02.2").stdout
+
+
+def test_reset_of_one_task_leaves_the_others_and_the_helpers_alone(grader, checkout):
+    path = checkout / "meintorch" / "tensor.py"
+    answer(checkout / "meintorch", "02.1", "self.grad += upstream\n")
+    answer(checkout / "meintorch", "02.2", "return helper(self, other, upstream)\n")
+    text = read_source(path).replace("# TODO 02.3", "# my own words") + "\n\ndef helper(a, b, c):\n    pass\n"
+    path.write_text(text, encoding="utf-8")
+    assert grader("reset", "02.2").returncode == 0
+    after = read_source(path)
+    assert "self.grad += upstream\n" in after
+    assert "def helper(a, b, c):" in after
+    assert "# my own words" in after
+    assert "return helper" not in after
+
+
+def test_reset_does_not_touch_a_file_that_cannot_be_read_but_offers_the_whole_one(grader, checkout):
+    path = checkout / "meintorch" / "tensor.py"
+    stub = read_source(path)
+    path.write_text("def f(:\n", encoding="utf-8")
+    done = grader("reset", "02.2")
+    assert done.returncode == 1
+    assert "python grader.py reset 02" in done.stdout
+    assert path.read_text(encoding="utf-8") == "def f(:\n"
+    done = grader("reset", "02")
+    assert done.returncode == 0
+    assert read_source(path) == stub
+    kept = re.search(r"kept in (\S+)", done.stdout).group(1)
+    assert (checkout / kept).read_text(encoding="utf-8") == "def f(:\n"
+
+
+def test_reset_brings_a_deleted_file_back_and_keeps_windows_line_endings(grader, checkout):
+    path = checkout / "meintorch" / "tensor.py"
+    path.unlink()
+    assert "python grader.py reset 02" in grader("02").stdout
+    assert grader("reset", "02").returncode == 0
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n").replace(b"# TODO 02.2", b"# mine"))
+    assert grader("reset", "02.2").returncode == 0
+    data = path.read_bytes()
+    assert b"# TODO 02.2" in data
+    assert data.count(b"\n") == data.count(b"\r\n")
+
+
+def test_doctor_finds_a_healthy_machine_and_a_missing_file(grader, checkout):
+    assert grader("doctor").returncode == 0
+    (checkout / "meintorch" / "mlp.py").unlink()
+    done = grader("doctor")
+    assert done.returncode == 1
+    assert "missing: mlp.py" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["99"], "There is no chapter 99. There are: 01, 02"),
+        (["02.9"], "There is no task 02.9. Chapter 02 has: 02.1, 02.2"),
+        (["hint"], "hint needs one chapter or task: python grader.py hint 02.2"),
+        (["hint", "02"], "hint needs a task, one of 02.1, 02.2"),
+        (["hint", "02.2", "02.3"], "hint needs one"),
+        (["reset"], "reset needs one chapter or task"),
+        (["juggle"], "no command or chapter 'juggle'"),
+        (["02", "03"], "02 stands alone"),
+        (["02", "--fast"], "--fast"),
+        (["02", "--timeout", "soon"], "--timeout"),
+        (["02", "--timeout", "-1"], "--timeout"),
+        (["02", "--package", "nowhere"], "there is no such folder"),
+        (["02", "--solution", "--package", "meintorch"], "exclude each other"),
+        (["02", "--spoil"], "--spoil does not go with 02"),
+        (["hint", "02.2", "--json"], "--json does not go with hint"),
+    ],
+)
+def test_wrong_usage_is_said_in_words(grader, words, message):
+    done = grader(*words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_names_the_commands_and_no_other(grader):
+    done = grader("--help")
+    assert done.returncode == 0
+    named = set(re.findall(r"^python grader\.py ([a-z]+)", done.stdout, re.MULTILINE))
+    assert named == {"all", "hint", "diff", "reset", "doctor", "stubs"}
+    assert max(map(len, done.stdout.split("\n"))) <= 80
+
+
+def test_without_numpy_the_way_to_install_it_is_named(grader, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    python = next(path for path in (tmp_path / "bare").glob("*/python*") if path.stem == "python")
+    done = grader("01", python=str(python))
+    assert done.returncode == 2
+    assert "numpy and pytest cannot be imported" in done.stderr
+    assert "python -m pip install -e ." in done.stderr
+
+
+def test_an_old_python_is_told_so(checkout):
+    """The front door has to parse on any Python 3; what an old one says is tried with the version turned back."""
+    code = "import sys; sys.version_info = (3, 8, 18); sys.argv = ['grader.py']; exec(open('grader.py').read())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=checkout, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "The course needs Python 3.10 or newer. This is Python 3.8.\n"
+
+
+def test_stubs_refuses_to_overwrite_work_and_finds_differences(grader, checkout):
+    assert grader("stubs", "--check").returncode == 0
+    assert "Nothing has changed" in grader("stubs").stdout
+    answer(checkout / "meintorch", "02.2", "mine = 1\n")
+    done = grader("stubs")
+    assert done.returncode == 1
+    assert "tensor.py: task 02.2 is no longer a stub" in done.stdout
+    assert "mine = 1" in read_source(checkout / "meintorch" / "tensor.py")
+    done = grader("stubs", "--check")
+    assert done.returncode == 1
+    assert "tensor.py differs" in done.stdout
+
+
+def test_stubs_refuses_where_git_shows_uncommitted_edits(grader, checkout):
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(checkout)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "start"], check=True)
+    path = checkout / "meintorch" / "data.py"
+    path.write_text(read_source(path) + "\nMINE = 1\n", encoding="utf-8")
+    done = grader("stubs")
+    assert done.returncode == 1
+    assert "uncommitted edits" in done.stdout
+    assert "MINE = 1" in read_source(path)
+
+
+def test_nothing_is_left_behind_in_the_course_but_the_memory(grader, checkout):
+    def files() -> set[Path]:
+        return {path for path in checkout.rglob("*") if ".grader" not in path.parts and "__pycache__" not in path.parts}
+
+    before = files()
+    grader("01")
+    grader("hint", "01.1")
+    grader()
+    assert files() == before
+
+
+@pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "cp1252"}, {"LANG": "C", "PYTHONUTF8": "0"}])
+def test_any_console_will_do(grader, checkout, environment):
+    answer(checkout / "meintorch", "02.2", 'raise ValueError("\u00fcber \u2192 \u4e2d")\n')
+    done = grader("02.2", env={**os.environ, **environment}, encoding="cp1252", errors="replace")
+    assert done.returncode == 1
+    assert "ValueError: " in done.stdout
+
+
+def test_no_line_is_wider_than_80_columns(grader, checkout):
+    for words in ([], ["01"], ["02"], ["hint", "01.6"], ["--help"], ["doctor"], ["02", "--solution"]):
+        for line in grader(*words).stdout.split("\n"):
+            assert len(line) <= 80 or "python" in line.lower(), line
+
+
+def test_the_course_works_from_a_folder_with_spaces_and_umlauts(checkout):
+    moved = checkout.rename(checkout.parent / "\u00dcbung 02 (x)")
+    command = [sys.executable, "grader.py", "02", "--solution"]
+    done = subprocess.run(command, cwd=moved, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_does_not_matter_from_where_it_is_called(checkout, tmp_path):
+    command = [sys.executable, str(checkout / "grader.py"), "02", "--solution"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0

@@ -1,0 +1,70 @@
+"""The milestone tests are right: the reference passes them, stubs do not, and every task answers for itself."""
+
+import pytest
+
+from grading.course import REFERENCE, chapters
+from grading.report import grade
+from tests.course.conftest import answer
+
+EVERY_TASK = [task.id for chapter in chapters() for task in chapter.tasks]
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
+def test_the_reference_passes_every_check_and_the_harder_suite(chapter):
+    report = grade(chapter, REFERENCE, goal=True)
+    assert report.passed, [r for one in report.tasks for r in one.results if r.status != "passed"]
+    assert report.score == report.max_score == len(chapter.checks)
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
+def test_stubs_fail_every_check_for_the_reason_to_do(chapter, package):
+    report = grade(chapter, package("stubs"), goal=True)
+    results = [result for one in report.tasks for result in one.results]
+    assert {result.status for result in results} == {"todo"}, [r for r in results if r.status != "todo"]
+    assert {one.status for one in report.tasks} == {"todo"}
+    assert report.score == 0
+
+
+@pytest.mark.parametrize("task", EVERY_TASK)
+def test_a_chapter_solved_but_for_one_task_says_which(task, package):
+    chapter = next(chapter for chapter in chapters() if task.startswith(chapter.number))
+    folder = package("reference", {task: "stub"})
+    report = grade(chapter, folder)
+    by_task = {one.task.id: one for one in report.tasks}
+    assert by_task[task].status == "todo"
+    assert {result.status for result in by_task[task].results} == {"todo"}
+    for other, one in by_task.items():
+        if other != task:
+            assert one.status in ("passed", "blocked"), (other, one.results)
+            assert one.status == "passed" or one.needs == task
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
+def test_every_task_can_be_checked_before_the_later_ones_exist(chapter, package):
+    """Local rules first: of a chapter's tasks the first ones pass alone, in the order of the text."""
+    folder = package("stubs")
+    first = chapter.tasks[:2]
+    for task in first:
+        answer(folder, task.id, "reference")
+    assert [one.status for one in grade(chapter, folder).tasks[:2]] == ["passed", "passed"]
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
+def test_chapters_keep_to_their_measure(chapter):
+    """4 to 8 tasks, 1 to 15 lines each, about 60 lines in all."""
+    assert 4 <= len(chapter.tasks) <= 8
+    total = 0
+    for task in chapter.tasks:
+        lines = [line for part in task.parts for line in part.region.body.split("\n") if line.strip()]
+        code = [line for line in lines if not line.strip().startswith("#")]
+        assert 1 <= len(code) <= 20, task.id
+        total += len(code)
+    assert total <= 60
+
+
+def test_the_first_check_of_a_chapter_is_its_milestone_and_every_task_has_checks():
+    for chapter in chapters():
+        assert not chapter.checks[0].goal
+        for task in chapter.tasks:
+            assert any(check.task == task.id and not check.goal for check in chapter.checks), task.id
+            assert any(check.task == task.id and check.goal for check in chapter.checks), task.id

@@ -1,0 +1,209 @@
+"""Packages that hang, crash, cannot be read or cheat: a clear message with its place, and never a pass."""
+
+import pytest
+
+from grading import course
+from grading.report import grade
+from tests.course.conftest import answer
+
+AUTOGRAD = course.find_chapter("02")
+TIMEOUT = 1.5
+
+
+def tamper(folder, text: str, name: str = "tensor.py") -> None:
+    """Write a line before the code of a module, so that it runs at import."""
+    path = folder / name
+    path.write_text(f"{text}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("def f(x)", "A colon is missing here."),
+        ("x = (1, 2", "'(' was never closed"),
+        ("if True:", "A comment alone is not a block"),
+        ("import torch", "Zero magic: torch"),
+        ("from jax import numpy", "Zero magic: jax"),
+        ("import autograd.numpy as np", "Zero magic: autograd"),
+        ("from solutions.meintorch import tensor", "cannot import solutions"),
+        ("x = 1\0", "NUL byte"),
+        ("import sys; sys.exit(0)", "ends Python"),
+        ("import os; os._exit(0)", "os._exit() ended Python here"),
+        ("raise ValueError('oops')", "ValueError: oops"),
+        ("x = unknown", "NameError: name 'unknown'"),
+        ("from meintorch.value import Nothing", "ImportError: cannot import name 'Nothing'"),
+        ("__import__('torch')", "Zero magic: torch"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_not_graded_and_the_line_is_named(package, line, reason):
+    folder = package("reference")
+    tamper(folder, line)
+    report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
+    assert not report.passed
+    assert reason in report.not_gradable.reason
+    assert report.not_gradable.file == "meintorch/tensor.py"
+    assert report.not_gradable.line in (1, 2)
+    assert report.score == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("x = 1".encode("utf-16"), "UTF-16"),
+        (b"x = 1\nname = '\xe9'\n", "not UTF-8"),
+    ],
+)
+def test_an_encoding_that_python_cannot_read_is_named(package, data, reason):
+    folder = package("reference")
+    (folder / "tensor.py").write_bytes(data)
+    assert reason in grade(AUTOGRAD, folder).not_gradable.reason
+
+
+def test_a_byte_order_mark_and_windows_line_endings_are_no_mistake(package):
+    folder = package("reference")
+    path = folder / "tensor.py"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert grade(AUTOGRAD, folder).passed
+
+
+def test_an_endless_loop_at_import_is_found_and_its_line_named(package):
+    folder = package("reference")
+    tamper(folder, "while True: pass")
+    report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
+    assert "Still running after 1.5 seconds" in report.not_gradable.reason
+    assert (report.not_gradable.file, report.not_gradable.line) == ("meintorch/tensor.py", 1)
+
+
+LOOP = "while True:\n    upstream = upstream + 0.0\n"
+
+
+def test_an_endless_loop_is_pinned_on_its_task_and_takes_no_other_with_it(package):
+    report = grade(AUTOGRAD, package("reference", {"02.2": LOOP}), timeout=TIMEOUT)
+    statuses = {one.task.id: (one.status, one.needs) for one in report.tasks}
+    assert statuses["02.1"] == ("passed", None)
+    assert statuses["02.2"] == ("failed", None)
+    assert statuses["02.3"] == ("blocked", "02.2")
+    assert statuses["02.4"] == ("passed", None)
+    hung = report.tasks[1].first_failure
+    assert hung.status == "timeout"
+    assert hung.location["file"] == "meintorch/tensor.py"
+    source = (course.REFERENCE / "tensor.py").read_text(encoding="utf-8").split("\n")
+    assert abs(hung.location["line"] - source.index("            # 02.2: product rule - the partner is the local factor.")) <= 2
+
+
+def test_an_endless_loop_in_a_given_line_ends_within_the_limit(package):
+    folder = package("reference")
+    path = folder / "tensor.py"
+    given = '        out = Tensor(self.data + other.data, (self, other), "+")\n'
+    path.write_text(path.read_text(encoding="utf-8").replace(given, f"        while True: pass\n{given}"), encoding="utf-8")
+    report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
+    assert not report.passed
+    hung = report.tasks[0].first_failure
+    assert hung.status == "timeout"
+    assert "while True: pass" in path.read_text(encoding="utf-8").split("\n")[hung.location["line"] - 1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "10 ** (10 ** 9)",
+        "try:\n    while True: pass\nexcept BaseException:\n    pass\n",
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass\n",
+        "import faulthandler\nfaulthandler.cancel_dump_traceback_later()\nwhile True: pass\n",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n",
+        "while True: print('x' * 1000)\n",
+    ],
+)
+def test_nothing_holds_the_grader_up(package, body):
+    report = grade(AUTOGRAD, package("reference", {"02.4": body}), timeout=TIMEOUT)
+    assert report.tasks[3].status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("import os\nos._exit(0)\n", "crash"),
+        ("import sys\nsys.exit(0)\n", "failed"),
+        ("raise KeyboardInterrupt\n", "error"),
+        ("import pytest\npytest.exit('done', returncode=0)\n", "error"),
+        ("import pytest\npytest.skip('not today')\n", "error"),
+        ("import pytest\npytest.xfail('not today')\n", "failed"),
+        ("import ctypes\nctypes.string_at(0)\n", "crash"),
+        ("return _backward(upstream)\n", "failed"),
+    ],
+)
+def test_what_ends_a_test_early_is_not_a_pass(package, body, status):
+    report = grade(AUTOGRAD, package("reference", {"02.2": body}), timeout=TIMEOUT)
+    assert not report.passed
+    assert report.tasks[1].results[0].status == status
+    assert report.tasks[1].status in ("failed", "error")
+
+
+def test_os_exit_is_named_with_its_line(package):
+    report = grade(AUTOGRAD, package("reference", {"02.2": "import os\nos._exit(0)\n"}), timeout=TIMEOUT)
+    crashed = report.tasks[1].first_failure
+    assert "os._exit() ended Python here" in crashed.message
+    assert crashed.location["file"] == "meintorch/tensor.py"
+    assert report.tasks[0].status == "passed"
+
+
+def test_printing_the_answers_of_pytest_convinces_nobody(package):
+    folder = package("stubs")
+    names = [check.name for check in AUTOGRAD.checks]
+    events = "".join(f'print(\'{{"event": "end", "test": "{name}", "outcome": "passed"}}\')\n' for name in names)
+    tamper(folder, f"{events}print('26 passed in 0.01s')")
+    report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
+    assert report.score == 0
+    assert {one.status for one in report.tasks} == {"todo"}
+
+
+@pytest.mark.parametrize("name", ["conftest.py", "pytest.ini", "sitecustomize.py", "numpy.py", "random.py", "queue.py"])
+def test_files_beside_the_learners_code_have_no_effect(package, name):
+    folder = package("reference", {"02.2": "pass\n"})
+    for place in (folder, folder.parent):
+        (place / name).write_text("import os\nos._exit(0)\n", encoding="utf-8")
+    report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
+    assert report.not_gradable is None
+    assert report.tasks[1].status == "failed"
+    assert report.tasks[0].status == "passed"
+
+
+def test_a_link_to_the_reference_is_not_followed(package):
+    folder = package("stubs")
+    (folder / "tensor.py").unlink()
+    try:
+        (folder / "tensor.py").symlink_to(course.REFERENCE / "tensor.py")
+    except OSError:
+        pytest.skip("this system makes no links for this user")
+    assert "missing" in grade(AUTOGRAD, folder).not_gradable.reason
+
+
+def test_a_helper_module_of_the_learners_own_is_welcome(package):
+    folder = package("reference", {"02.2": "from meintorch.extra.rules import product\n\nproduct(self, other, upstream)\n"})
+    (folder / "extra").mkdir()
+    (folder / "extra" / "__init__.py").write_text("", encoding="utf-8")
+    rules = "def product(a, b, g):\n    a.grad += b.data * g\n    b.grad += a.data * g\n"
+    (folder / "extra" / "rules.py").write_text(rules, encoding="utf-8")
+    (folder / "scratch.py").write_text("half a thought (", encoding="utf-8")
+    statuses = [one.status for one in grade(AUTOGRAD, folder).tasks]
+    assert statuses[:4] == ["passed"] * 4
+
+
+def test_what_the_learner_prints_is_shown_with_the_failure(package):
+    body = "print('upstream is', upstream)\nself.grad += upstream\n"
+    failed = grade(AUTOGRAD, package("reference", {"02.2": body})).tasks[1].first_failure
+    assert failed.output.startswith("upstream is [ 10. 100.]")
+
+
+def test_a_false_exit_status_at_the_very_end_convinces_nobody(package):
+    folder = package("stubs")
+    tamper(folder, "import atexit, os; atexit.register(os._exit, 0)")
+    assert grade(AUTOGRAD, folder, timeout=TIMEOUT).score == 0
+
+
+def test_the_learners_own_folder_is_never_written_to(package):
+    folder = package("reference")
+    answer(folder, "02.2", "open(__file__, 'w').write('gone')\n")
+    before = (folder / "tensor.py").read_text(encoding="utf-8")
+    grade(AUTOGRAD, folder, timeout=TIMEOUT)
+    assert (folder / "tensor.py").read_text(encoding="utf-8") == before

@@ -20,6 +20,15 @@ LABELS = {
 Piece = str | tuple[str, str]  # text, or text and its style
 
 
+_console = None  # where colours go: rich's Console, made when it is first needed
+
+
+def draw_on(console) -> None:
+    """Print to this Console from now on."""
+    global _console
+    _console = console
+
+
 def colourful() -> bool:
     """May this output have colours? Not where NO_COLOR is set, and not into a file or a pipe."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -27,13 +36,16 @@ def colourful() -> bool:
 
 def say(*pieces: Piece) -> None:
     """Print a line."""
-    if colourful():
+    if _console is None and colourful():
         from rich.console import Console
+
+        draw_on(Console(highlight=False))
+    if _console is None:
+        print("".join(piece if isinstance(piece, str) else piece[0] for piece in pieces).rstrip())
+    else:
         from rich.text import Text
 
-        Console(highlight=False, soft_wrap=True).print(Text.assemble(*pieces))
-    else:
-        print("".join(piece if isinstance(piece, str) else piece[0] for piece in pieces).rstrip())
+        _console.print(Text.assemble(*pieces), soft_wrap=True)
 
 
 def paragraph(text: str, indent: int = 3, style: str = "") -> None:

@@ -102,6 +102,8 @@ class Tensor:
     def grad(self, gradient: np.ndarray) -> None:
         if gradient is self._grad:  # `+=` has added in place
             return
+        if isinstance(gradient, Tensor):
+            raise TypeError("a gradient is an array, not a Tensor: is a .data missing?")
         if np.shape(gradient) != self.shape:
             raise ValueError(f"the gradient of a Tensor of shape {self.shape} cannot have shape {np.shape(gradient)}")
         if getattr(gradient, "dtype", self.dtype) != self.dtype:

@@ -31,7 +31,9 @@ def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Pro
     """
     if not isinstance(actual, float | np.ndarray | np.floating):
         message = f"{what} is {_show(actual)} of type {type(actual).__name__}, expected {_show(expected)}"
-        raise CheckFailed(message, "A plain number belongs there: is a .data missing?" if hasattr(actual, "data") else None)
+        raise CheckFailed(
+            message, "A plain number belongs there: is a .data missing?" if hasattr(actual, "data") else None
+        )
     actual_array, expected_array = np.asarray(actual), np.asarray(expected, dtype=np.asarray(actual).dtype)
     if actual_array.shape != expected_array.shape:
         message = f"{what} has shape {actual_array.shape}, expected {expected_array.shape}"

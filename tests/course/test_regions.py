@@ -87,7 +87,9 @@ LEARNERS = {
         " " * ((len(line) - len(line.lstrip())) // 2) + line.lstrip() for line in code.split("\n")
     ),
     "a helper is added": lambda code: code.replace("def total", "def helper():\n    pass\n\n\ndef total"),
-    "a statement is spread over lines": lambda code: code.replace("wrap(other)", "wrap(\n            other,\n        )"),
+    "a statement is spread over lines": lambda code: code.replace(
+        "wrap(other)", "wrap(\n            other,\n        )"
+    ),
     "the header is spread over lines": lambda code: code.replace(
         "total(data, start=0):", "total(\n    data,\n    start=0,\n):"
     ),

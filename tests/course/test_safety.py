@@ -88,14 +88,19 @@ def test_an_endless_loop_is_pinned_on_its_task_and_takes_no_other_with_it(packag
     assert hung.status == "timeout"
     assert hung.location["file"] == "meintorch/tensor.py"
     source = (course.REFERENCE / "tensor.py").read_text(encoding="utf-8").split("\n")
-    assert abs(hung.location["line"] - source.index("            # 02.2: product rule - the partner is the local factor.")) <= 2
+    assert (
+        abs(hung.location["line"] - source.index("            # 02.2: product rule - the partner is the local factor."))
+        <= 2
+    )
 
 
 def test_an_endless_loop_in_a_given_line_ends_within_the_limit(package):
     folder = package("reference")
     path = folder / "tensor.py"
     given = '        out = Tensor(self.data + other.data, (self, other), "+")\n'
-    path.write_text(path.read_text(encoding="utf-8").replace(given, f"        while True: pass\n{given}"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace(given, f"        while True: pass\n{given}"), encoding="utf-8"
+    )
     report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
     assert not report.passed
     hung = report.tasks[0].first_failure
@@ -179,7 +184,9 @@ def test_a_link_to_the_reference_is_not_followed(package):
 
 
 def test_a_helper_module_of_the_learners_own_is_welcome(package):
-    folder = package("reference", {"02.2": "from meintorch.extra.rules import product\n\nproduct(self, other, upstream)\n"})
+    folder = package(
+        "reference", {"02.2": "from meintorch.extra.rules import product\n\nproduct(self, other, upstream)\n"}
+    )
     (folder / "extra").mkdir()
     (folder / "extra" / "__init__.py").write_text("", encoding="utf-8")
     rules = "def product(a, b, g):\n    a.grad += b.data * g\n    b.grad += a.data * g\n"

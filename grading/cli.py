@@ -1,9 +1,11 @@
 """The commands of `python grader.py`."""
 
 import argparse
+import difflib
 import hashlib
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +21,8 @@ python grader.py all          check every chapter
    --package DIR              on the package in DIR instead of meintorch/
    --timeout S                seconds a test may take (10)
    --json                     one JSON document on stdout, nothing else
-python grader.py hint 02.2    the next hint for a task (again: the one after it)
+python grader.py hint 02.2    the next hint for a task (again: the one after it;
+                              with a number, hint 02.2 1: that one)
 python grader.py diff 02      your code beside the reference, for what passes
    --spoil                    for the rest too
    --package DIR              for the package in DIR instead of meintorch/
@@ -85,13 +88,19 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     given = {key for key in ("package", "goal", "solution", "json", "spoil", "check") if getattr(options, key)}
     if given - allowed:
         _wrong(f"--{min(given - allowed)} does not go with {name if options.words else 'the map'}")
-    wanted = 1 if name in ("hint", "diff", "reset") else 0
-    if len(rest) != wanted:
-        example = {"hint": "hint 02.2", "diff": "diff 02", "reset": "reset 02.2"}.get(name, name)
-        _wrong(f"{name} {'needs one chapter or task' if wanted else 'stands alone'}: python grader.py {example}")
     commands = {"map": _map, "hint": _hint, "diff": _diff, "reset": _reset, "doctor": _doctor, "stubs": _stubs}
     options.command = commands.get(name, _check)
+    if options.command is _check and name != "all" and not re.fullmatch(r"[0-9]+(\.[0-9]+)?", name):
+        close = difflib.get_close_matches(name, [*commands, "all"], n=1) if name != "check" else [""]
+        guess = " ".join(["python grader.py", *close, *rest]).replace("  ", " ")
+        _wrong(f"There is no command {name!r}." + (f" Did you mean: {guess}" if close else ""))
+    examples = {"hint": "hint 02.2", "diff": "diff 02", "reset": "reset 02.2"}
+    if name in examples and not 1 <= len(rest) <= 1 + (name == "hint"):
+        _wrong(f"{name} needs one chapter or task: python grader.py {examples[name]}")
+    if name not in examples and rest:
+        _wrong(f"{name} stands alone: python grader.py {name}")
     options.name = rest[0] if rest else name
+    options.number = rest[1] if len(rest) == 2 else None
     if options.package is not None and not options.package.is_dir():
         _wrong(f"--package {options.package}: there is no such folder")
     if options.package is not None and options.solution:
@@ -117,7 +126,8 @@ def _need_libraries() -> None:
     if missing:
         raise UsageError(
             f"{' and '.join(missing)} cannot be imported by {sys.executable}.\n"
-            "In the course's folder: python -m pip install -e ."
+            "Have you made an environment for the course, and is it not active? source .venv/bin/activate\n"
+            "(Windows: .venv\\Scripts\\activate). Otherwise, in the course's folder: python -m pip install -e ."
         )
 
 
@@ -152,11 +162,8 @@ def _check(options: argparse.Namespace) -> int:
     package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
     if options.name == "all":
         wanted = [(chapter, None) for chapter in course.chapters()]
-    elif options.name.replace(".", "", 1).isascii() and options.name.replace(".", "", 1).isdigit():
-        wanted = [_task(options.name) if "." in options.name else (_chapter(options.name), None)]
     else:
-        numbers = ", ".join(chapter.number for chapter in course.chapters())
-        _wrong(f"There is no command or chapter {options.name!r}. There are the chapters {numbers}")
+        wanted = [_task(options.name) if "." in options.name else (_chapter(options.name), None)]
     reports = []
     for chapter, task in wanted:
         report = grade(chapter, package, task, options.goal, options.timeout)
@@ -191,14 +198,16 @@ def _map(options: argparse.Namespace) -> int:
     rows = []
     for chapter in course.chapters():
         digest = _digest(chapter)
-        score, total = remembered.get(chapter.number, {}).get(digest, [None, None])
-        if score is None:
+        known = remembered.get(chapter.number, {}).get(digest)
+        if known is None:
             report = grade(chapter)
-            score, total = report.score, report.max_score
-            remembered[chapter.number] = {digest: [score, total]}
-        rows.append((chapter, score, total))
+            problem = report.not_gradable
+            place = f"{problem.file}, line {problem.line}" if problem and problem.line else problem and problem.file
+            known = [report.score, report.max_score, place or ""]
+            remembered[chapter.number] = {digest: known}
+        rows.append((chapter, *known))
     memory.remember("map", remembered)
-    here = next((chapter for chapter, score, total in rows if score < total), None)
+    here = next((chapter for chapter, score, total, _ in rows if score < total), None)
     screen.show_map(rows, here)
     return PASSED if here is None else NOT_YET
 
@@ -225,7 +234,12 @@ def _hint(options: argparse.Namespace) -> int:
     chapter, task = _task(options.name)
     rungs = texts.ladder(read_source(chapter.text), task.id)
     shown = memory.recall("hints")
-    number = min(int(shown.get(task.id, 0)) + 1, len(rungs))
+    if options.number is None:
+        number = min(int(shown.get(task.id, 0)) + 1, len(rungs))
+    elif options.number.isdecimal() and 1 <= int(options.number) <= len(rungs):
+        number = int(options.number)
+    else:
+        _wrong(f"There is no hint {options.number}: {task.id} has 1 to {len(rungs)}, the last is the solution")
     memory.remember("hints", {**shown, task.id: number})
     rung = rungs[number - 1]
     screen.show_hint(task, rung.title, rung.text, number, len(rungs))
@@ -257,7 +271,7 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _reset(options: argparse.Namespace) -> int:
-    from grading import reset, screen
+    from grading import memory, reset, screen
 
     chapter, task = _task(options.name) if "." in options.name else (_chapter(options.name), None)
     try:
@@ -267,6 +281,9 @@ def _reset(options: argparse.Namespace) -> int:
         screen.paragraph(str(error), indent=1)
         screen.say()
         return NOT_YET
+    shown = memory.recall("hints")
+    tasks = [task] if task else chapter.tasks
+    memory.remember("hints", {key: value for key, value in shown.items() if key not in {one.id for one in tasks}})
     screen.say()
     if not kept:
         screen.say(f" {options.name} is the stub already: nothing to do.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from grading import course, memory
+from grading.gradable import problem_in
 from grading.launch import GraderError
 from grading.report import grade
 
@@ -27,9 +28,7 @@ def examine() -> Iterator[tuple[str, str, str]]:
         old = int(found.partition(".")[0]) < least
         complete = complete and not old
         yield name, f"Version {least} or newer is needed. {INSTALL}" if old else "", found
-    missing = [name for chapter in course.chapters() for name in chapter.files if not (course.PACKAGE / name).is_file()]
-    fix = "To have a stub again: python grader.py reset, and the chapter's number."
-    yield "your package", fix if missing else "", f"missing: {', '.join(missing)}" if missing else "every file is there"
+    yield _package()
     folder = memory.folder()
     inside = folder.parent == course.ROOT
     yield "the grader's memory", "", f"{folder.name}/" + ("" if inside else " (the course's folder is read-only)")
@@ -38,6 +37,20 @@ def examine() -> Iterator[tuple[str, str, str]]:
     encoding = sys.stdout.encoding or "unknown"
     size = "a terminal" if sys.stdout.isatty() else "not a terminal: no colours"
     yield "the screen", "", f"{encoding}, {size}" + (", NO_COLOR is set" if os.environ.get("NO_COLOR") else "")
+
+
+def _package() -> tuple[str, str, str]:
+    """Is every file of the learner's package there, and can Python read it?"""
+    for chapter in course.chapters():
+        for name in chapter.files:
+            path = course.PACKAGE / name
+            fix = f"To have its stub again: python grader.py reset {chapter.number} (what is there is kept)."
+            if not path.is_file():
+                return "your package", fix, f"missing: {name}"
+            problem = problem_in(path, name)
+            if problem:
+                return "your package", f"{problem.reason} {fix}", f"{name}, line {problem.line}"
+    return "your package", "", "every file is there and can be read"
 
 
 def _trial() -> tuple[str, str, str]:

@@ -1,6 +1,8 @@
 """Can a package be run at all? Syntax, encoding and forbidden imports are looked at before anything runs."""
 
 import ast
+import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,8 +38,11 @@ def problem_in(path: Path, name: str) -> NotGradable | None:
         return NotGradable("This line has a NUL byte in it, which Python does not accept. Delete it.", name, line)
     try:
         tree = ast.parse(source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, name, "exec", dont_inherit=True)  # finds more: a return outside of a function
     except SyntaxError as error:
-        return NotGradable(_explain(error), name, error.lineno, _pointed(source, error))
+        return NotGradable(_explain(error, source), name, error.lineno, _pointed(source, error))
     except (RecursionError, MemoryError):
         return NotGradable("An expression in this file is nested too deeply for Python.", name)
     for node in ast.walk(tree):
@@ -61,18 +66,21 @@ def _imported(node: ast.AST) -> list[str]:
     return []
 
 
-def _explain(error: SyntaxError) -> str:
+def _explain(error: SyntaxError, source: str) -> str:
     message = error.msg
     if message == "expected ':'":
         return "A colon is missing here."
-    if message.startswith("expected an indented block"):
+    opened = re.match(r"expected an indented block after .* on line (\d+)", message)
+    if opened:
+        line = source.split("\n")[int(opened.group(1)) - 1]
+        spaces = len(line) - len(line.lstrip()) + 4
         return (
-            f"Python says: {message}. A comment alone is not a block: "
-            "write a statement there, or put the line `raise NotImplementedError` back."
+            f"The block that line {opened.group(1)} opens is empty, or its lines do not start with {spaces} spaces. "
+            "A comment alone is not a block. If you have pasted your lines, indent all of them."
         )
     if isinstance(error, TabError):
         return "Tabs and spaces are mixed in the indentation. Use four spaces a level."
-    if isinstance(error, IndentationError):
+    if isinstance(error, IndentationError) or "outside function" in message:
         return f"Python says: {message}. Compare the spaces at the start of this line with the lines around it."
     return f"Python says: {message}."
 
@@ -82,5 +90,7 @@ def _pointed(source: str, error: SyntaxError) -> str:
     if not error.lineno or error.lineno > len(lines):
         return ""
     line = lines[error.lineno - 1]
+    if isinstance(error, IndentationError):
+        return line
     column = max((error.offset or 1) - 1, 0)
     return f"{line}\n{' ' * column}^"

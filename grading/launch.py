@@ -41,7 +41,8 @@ class Result:
     kind: str = ""  # the exception's type
     is_check: bool = False  # the message was written by a check of the course
     diagnosis: str | None = None
-    location: dict | None = None
+    location: dict | None = None  # {"file", "line", "source"} in the learner's package
+    frames: list[dict] = field(default_factory=list)  # all the places that an exception passed through
     output: str = ""
     duration: float = 0.0
 
@@ -112,7 +113,9 @@ def _run_once(stage: Path, chapter: Chapter, names: list[str], timeout: float, f
                 finished.results[name] = Result(name, "error", "This test was not run.")
         return None
 
-    where = (ended or {}).get("location") or _dumped_place(stderr, stage)
+    where = _dumped_place(stderr, stage)
+    if ended is not None and ended["frames"]:
+        where = ended["frames"][-1]
     hung = over_time or "Timeout (" in stderr
     if ended is not None:
         incident = Result("", "crash", "os._exit() ended Python here, and the run with it.", location=where)
@@ -140,7 +143,8 @@ def _result(name: str, status: str, event: dict) -> Result:
         kind=event.get("kind", ""),
         is_check=event.get("check", False),
         diagnosis=event.get("diagnosis"),
-        location=event.get("location"),
+        location=event["frames"][-1] if event.get("frames") else None,
+        frames=event.get("frames", []),
         output=event.get("output", ""),
         duration=event.get("duration", 0.0),
     )

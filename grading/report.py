@@ -17,7 +17,7 @@ from grading.stubs import stub_of
 
 SCHEMA = "meintorch/report/v1"
 TODO = re.compile(r"TODO (\d\d\.\d+)")
-LEFTOVER = "Your lines are there, but the stub's own `raise` still stands below them. Delete that line."
+LEFTOVER = "Your lines are there, but so is the stub's own `raise` line, which stops them. Delete it."
 
 
 @dataclass
@@ -33,9 +33,10 @@ class TaskReport:
 
     @property
     def first_failure(self) -> Result | None:
-        """The first test that failed, or else the first that could not be run."""
+        """The first test that failed and whose cause is known, or else the first that failed or could not be run."""
         failures = [result for result in self.results if result.status not in ("passed", "todo")]
-        return next((result for result in failures if result.status != "error"), failures[0] if failures else None)
+        failures.sort(key=lambda result: (result.status == "error", result.diagnosis is None))
+        return failures[0] if failures else None
 
 
 @dataclass
@@ -103,14 +104,14 @@ def grade(
     with temporary_folder() as folder:
         report.not_gradable = stage.build(folder, package, chapter)
         if report.not_gradable is None:
-            places = {part: place_of(folder / "meintorch", part) for task in tasks for part in task.parts}
+            places = {part: place_of(folder / "meintorch", part) for task in chapter.tasks for part in task.parts}
             unwritten = {part for part in places if _is_unwritten(folder / "meintorch", part)}
             run = launch.run(folder, chapter, checks, timeout, lambda one: _set_aside(folder, chapter, checks, one))
             report.not_gradable = _import_problem(run)
         if report.not_gradable is None:
             report.tasks = _judge(tasks, checks, run.results, places, unwritten)
             _find_culprits(folder, report, checks, timeout)
-    report.next = _next(report)
+    report.next = _next(report, task)
     return report
 
 
@@ -125,11 +126,13 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def place_of(package: Path, part: Part) -> dict:
-    """Where the answer to a task stands in the learner's own file, as {"file", "line"}."""
+    """Where the answer to a task stands in the learner's own file, as {"file", "line", "first", "last"}."""
     source = read_source(package / part.file)
     place = regions.locate(source, part.region)
-    line = place.line if place else regions.definition_line(source, part.region.qualname)
-    return {"file": f"meintorch/{part.file}", "line": line}
+    if place is None:
+        line = regions.definition_line(source, part.region.qualname)
+        return {"file": f"meintorch/{part.file}", "line": line, "first": 0, "last": -1}
+    return {"file": f"meintorch/{part.file}", "line": place.line, "first": place.first, "last": place.last}
 
 
 def _import_problem(run: launch.Run) -> NotGradable | None:
@@ -137,7 +140,9 @@ def _import_problem(run: launch.Run) -> NotGradable | None:
     if problem is None:
         return None
     place = problem.location or {"file": "meintorch", "line": None}
-    if problem.kind == "SystemExit":
+    if problem.kind == "NameError" and problem.message.split("'")[1:2] in (["self"], ["other"], ["upstream"]):
+        reason = f"{_sentence(problem)}. This line stands outside of every function: indent it as its TODO was."
+    elif problem.kind == "SystemExit":
         reason = "A call ends Python while the package is imported: there is nothing left to check."
     elif problem.kind:
         reason = f"The package cannot be imported. {_sentence(problem)}"
@@ -192,6 +197,10 @@ def _judge(
                 waits_for.add(todo.group(1))
             if result.status != "passed" and (result.location is None or result.is_check):
                 result.location = places[_part_for(task, result)]
+            else:  # an error that a given line raised was caused by the answer that called it
+                result.location = next(
+                    (frame for frame in result.frames[::-1] if _is_in(places, frame)), result.location
+                )
             if result.status in ("failed", "error") and result.kind and not result.is_check:
                 result.message = _sentence(result)
             if todo:
@@ -211,6 +220,13 @@ def _judge(
             report = TaskReport(task, "error", own)
         reports.append(report)
     return reports
+
+
+def _is_in(places: dict[Part, dict], frame: dict) -> bool:
+    """Does a line of the learner's code belong to an answer?"""
+    return any(
+        frame["file"] == place["file"] and place["first"] <= frame["line"] <= place["last"] for place in places.values()
+    )
 
 
 def _is_unwritten(package: Path, part: Part) -> bool:
@@ -247,10 +263,13 @@ def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: f
                 open_reports.remove(one)
 
 
-def _next(report: Report) -> str:
-    """The command that takes the learner further."""
+def _next(report: Report, asked: Task | None) -> str:
+    """The command that takes the learner further. `asked` is the task, if only one was asked for."""
     if report.not_gradable:
-        return f"python grader.py {report.chapter.number}"
+        return f"python grader.py {asked.id if asked else report.chapter.number}"
+    if asked and report.passed:
+        after = report.chapter.tasks[report.chapter.tasks.index(asked) + 1 :]
+        return f"python grader.py {after[0].id if after else report.chapter.number}"
     failed = next((one for one in report.tasks if one.status in ("failed", "error")), None)
     unfinished = failed or next((one for one in report.tasks if one.status == "todo"), None)
     if unfinished:

@@ -74,6 +74,8 @@ def show_report(report: Report, place: dict | None) -> None:
     failed = next((one for one in report.tasks if one.first_failure and one.status in ("failed", "error")), None)
     if failed:
         show_failure(failed)
+    elif report.passed:
+        show_output(next((r.output for one in report.tasks for r in one.results if r.output.strip()), ""))
     elif place:
         leftover = [result.diagnosis for one in report.tasks for result in one.results if result.status == "todo"]
         say()
@@ -81,13 +83,16 @@ def show_report(report: Report, place: dict | None) -> None:
         paragraph(next(filter(None, leftover), ""))
         paragraph(f"{place['file']}, line {place['line']}")
     say()
-    if report.passed:
+    if report.passed and len(report.tasks) < len(report.chapter.tasks):
+        say(" ", (f"{report.tasks[0].task.id} is done.", "green"), f" Next: {report.next}")
+    elif report.passed:
         done = f"Chapter {report.chapter.number} is done."
         say(" ", (done, "green"), f" See how the reference does it: {report.next}")
     elif failed or not place:
         say(f" Next: {report.next}")
     else:
-        say(f" Read chapters/{report.chapter.slug}.md, write it, then: python grader.py {report.chapter.number}")
+        again = report.chapter.number if len(report.tasks) > 1 else report.tasks[0].task.id
+        say(f" Read chapters/{report.chapter.slug}.md, write it, then: python grader.py {again}")
         say(f" A hint: {report.next}")
     say()
     say(f" {report.score} of {report.max_score} checks".ljust(22), bar(report.score, report.max_score))
@@ -109,10 +114,15 @@ def show_failure(one: TaskReport) -> None:
     if result.diagnosis:
         say()
         paragraph(result.diagnosis)
-    if result.output.strip():
+    show_output(result.output)
+
+
+def show_output(output: str) -> None:
+    """Print what the learner's code printed, if anything."""
+    if output.strip():
         say()
         paragraph("Your code printed:")
-        paragraph("\n".join(result.output.rstrip().split("\n")[:20]), indent=6)
+        paragraph("\n".join(output.rstrip().split("\n")[:20]), indent=6)
 
 
 def show_not_gradable(report: Report) -> None:
@@ -124,21 +134,24 @@ def show_not_gradable(report: Report) -> None:
         for text in problem.source.split("\n"):
             say("      ", text[: WIDTH - 6])
         say()
-    paragraph(f"{problem.reason} No check was run.")
+    paragraph(problem.reason)
+    say()
+    paragraph("No check was run.")
     say()
     say(f" Then: {report.next}")
     say()
 
 
-def show_map(rows: list[tuple[Chapter, int, int]], here: Chapter | None) -> None:
-    """Print the map: every chapter with the checks that pass and all there are."""
+def show_map(rows: list[tuple[Chapter, int, int, str]], here: Chapter | None) -> None:
+    """Print the map: every chapter with the checks that pass, all there are, and the place that stops them, or ""."""
     passed, total = sum(row[1] for row in rows), sum(row[2] for row in rows)
     say()
     count = f"{passed} of {total} checks"
     say((" meintorch", "bold"), count.rjust(WIDTH - 10))
     say()
-    for chapter, done, all_of_them in rows:
+    for chapter, done, all_of_them, problem in rows:
         mark = ("    you are here", "bold") if chapter is here else ""
+        mark = (f"    see {problem}", "bold red") if problem else mark
         score = f"{done} of {all_of_them}".rjust(11)
         say(f"  {chapter.number}  {chapter.title[:18].ljust(18)}  {bar(done, all_of_them)}", score, mark)
     say()
@@ -160,10 +173,12 @@ def show_hint(task: Task, title: str, text: str, number: int, count: int) -> Non
             for line in block.split("\n")[1:-1]:
                 say("      ", line)
         else:
-            for part in re.split(r"\n(?=\n|[-*] )", block.strip("\n")):  # its lines belong together
+            for part in re.split(r"\n(?=\n|[-*] )", block):  # the lines of a paragraph belong together
                 paragraph(" ".join(part.split()))
     say()
-    if number < count:
+    if number == count - 1:
+        say(f" {number} of {count}. The next one is the solution: python grader.py hint {task.id}")
+    elif number < count:
         say(f" {number} of {count}. The next one: python grader.py hint {task.id}")
     else:
         say(f" {number} of {count}. That was the last one. Check it: python grader.py {task.id}")

@@ -36,10 +36,9 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (target / name).write_text(stub_of(read_source(REFERENCE / name)), encoding="utf-8")
             elif not (target / name).is_file():
-                return NotGradable(
-                    f"The file is missing. To have its stub again: python grader.py reset {other.number}",
-                    f"meintorch/{name}",
-                )
+                task = next(task for task in other.tasks if any(part.file == name for part in task.parts))
+                fix = f"The file is missing. To have its stub again: python grader.py reset {task.id}"
+                return NotGradable(fix, f"meintorch/{name}")
             elif problem := problem_in(target / name, f"meintorch/{name}"):
                 return problem
     if not (target / "__init__.py").is_file():

@@ -5,6 +5,7 @@ where a second probe has told it from its rivals; otherwise the evidence has to 
 """
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,15 +21,18 @@ class CheckFailed(AssertionError):
         self.diagnosis = diagnosis
 
 
-Probe = Callable[[np.ndarray, np.ndarray], str | None]
+# A second look, taken only where a check has failed: it returns the cause in a sentence, or None if it cannot tell.
+Probe = Callable[[], str | None]
 
 
 def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Probe | None = None) -> None:
     """Compare a number or an array with what it should be: first its shape and dtype, then its numbers.
 
     what   the name of the thing in the message: "x.grad", "the score"
-    probe  called with both arrays if the numbers differ; returns the cause in a sentence, or None
+    probe  asked for the cause if they differ
     """
+    if actual is None:
+        raise CheckFailed(f"{what} is None, expected {_show(expected)}", "Nothing comes back: is there a return?")
     if not isinstance(actual, float | np.ndarray | np.floating):
         message = f"{what} is {_show(actual)} of type {type(actual).__name__}, expected {_show(expected)}"
         raise CheckFailed(
@@ -37,13 +41,13 @@ def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Pro
     actual_array, expected_array = np.asarray(actual), np.asarray(expected, dtype=np.asarray(actual).dtype)
     if actual_array.shape != expected_array.shape:
         message = f"{what} has shape {actual_array.shape}, expected {expected_array.shape}"
-        raise CheckFailed(message, explain_shape(actual_array.shape, expected_array.shape))
+        raise CheckFailed(message, _ask(probe) or explain_shape(actual_array.shape, expected_array.shape))
     if isinstance(expected, np.ndarray) and isinstance(actual, np.ndarray) and actual.dtype != expected.dtype:
         raise CheckFailed(f"{what} is {actual.dtype}, expected {expected.dtype}", "Numbers were promoted on the way.")
     different = ~np.isclose(actual_array, expected_array, rtol=tolerance, atol=tolerance, equal_nan=True)
     if not different.any():
         return
-    diagnosis = _ask(probe, actual_array, expected_array) or explain_numbers(actual_array, expected_array)
+    diagnosis = _ask(probe) or explain_numbers(actual_array, expected_array, gradient="grad" in what)
     raise CheckFailed(f"{what} is {_show(actual)}, expected {_show(expected)}", diagnosis)
 
 
@@ -58,42 +62,165 @@ def check_grad(x, expected, of: str, at: str, name: str = "x", probe: Probe | No
     check_close(x.grad, expected, f"y = {of} at {at}:\n{name}.grad", probe=probe)
 
 
-def check_rule(out, upstream, inputs: dict, expected: Sequence, of: str, probe: Probe | None = None) -> None:
+def check_rule(
+    operation: Callable, inputs: dict, upstream, expected: Sequence, of: str, probe: Probe | None = None
+) -> None:
     """Call a result's own backward rule with `upstream` and check what arrives at each of its inputs.
 
-    inputs  the inputs by name: {"a": a, "b": b}
+    operation  makes the result from the inputs
+    inputs     Values or Tensors by name: {"a": a, "b": b}; they may have a gradient already
     """
-    values = ", ".join(f"{name} = {_show(x.data)}" for name, x in inputs.items())
+    before = [np.array(x.grad) for x in inputs.values()]
+    at = ", ".join(f"{name} = {_show(x.data)}" for name, x in inputs.items()) + f", upstream {_show(upstream)}"
+    if any(gradient.any() for gradient in before):
+        at += ", with gradients there already: " + ", ".join(
+            f"{name}.grad = {_show(gradient)}" for name, gradient in zip(inputs, before)
+        )
+
+    given = np.array(upstream)
+    look_again = first_that_tells(
+        lambda: _upstream_forgotten(operation, inputs, upstream),
+        lambda: _overwritten(operation, inputs, upstream, expected, before),
+        lambda: _left_out(operation, inputs, upstream),
+        probe,
+    )
     try:
-        out._backward(upstream)
+        operation(*inputs.values())._backward(upstream)
     except NotImplementedError:
         raise
     except Exception as error:
-        error.diagnosis = _ask(probe, None, None)  # the grader shows it below the error
+        error.diagnosis = _ask(look_again)  # the grader shows it below the error
         raise
-    at = f"{values}, upstream {_show(upstream)}"
+    if not np.array_equal(given, upstream):
+        message = f"y = {of} at {at}:\nthe rule has changed the upstream gradient itself: now it is {_show(upstream)}"
+        raise CheckFailed(message, "That array belongs to others too. Compute a new one from it.")
     for (name, x), wanted in zip(inputs.items(), expected, strict=True):
-        check_grad(x, wanted, of=of, at=at, name=name, probe=probe)
+        check_grad(x, wanted, of=of, at=at, name=name, probe=look_again)
 
 
-def used_twice(rule: Callable, a, b, wanted_a: float, wanted_b: float, one) -> Probe:
-    """The second probe for an operation `rule(x, x)` whose gradient came out too small.
+def check_freed(operation: Callable, *inputs, of: str) -> None:
+    """A result nobody refers to any more has to be gone at once: its rule must not refer to it."""
+    out = operation(*inputs)
+    out._backward(np.ones(out.shape) if hasattr(out, "shape") else 1.0)
+    watch = weakref.ref(out)
+    del out
+    if watch() is not None:
+        raise CheckFailed(
+            f"y = {of}: y stays in memory though nothing refers to it any more, but its own rule",
+            "Does the rule mention `out`? That makes a cycle. Use `upstream` and the inputs in its place.",
+        )
+
+
+def _fresh(inputs: dict) -> list:
+    """The same inputs once more, without gradients."""
+    return [type(x)(np.copy(x.data) if isinstance(x.data, np.ndarray) else x.data) for x in inputs.values()]
+
+
+def _upstream_forgotten(operation: Callable, inputs: dict, upstream) -> str | None:
+    """With twice the upstream gradient everything has to double."""
+    single, double = _fresh(inputs), _fresh(inputs)
+    operation(*single)._backward(upstream)
+    operation(*double)._backward(upstream * 2.0)
+    same = [np.any(x.grad) and np.allclose(x.grad, y.grad) for x, y in zip(single, double)]
+    if any(same):
+        name = list(inputs)[same.index(True)]
+        return f"Twice the upstream gradient makes no difference to {name}: `upstream` is not multiplied in."
+    return None
+
+
+def _left_out(operation: Callable, inputs: dict, upstream) -> str | None:
+    """Does one input get its gradient, and the other nothing at all?"""
+    again = _fresh(inputs)
+    operation(*again)._backward(upstream)
+    nothing = [name for name, x in zip(inputs, again) if not np.any(x.grad)]
+    if len(nothing) == 1 and len(inputs) == 2:
+        return f"Nothing at all arrives at {nothing[0]}, at the first call either: its line is missing."
+    return None
+
+
+def _overwritten(operation: Callable, inputs: dict, upstream, expected: Sequence, before: list) -> str | None:
+    """Is everything right as long as there is no gradient to begin with?"""
+    again = _fresh(inputs)
+    operation(*again)._backward(upstream)
+    if any(gradient.any() for gradient in before) and all(
+        np.allclose(x.grad, np.asarray(wanted) - gradient) for x, wanted, gradient in zip(again, expected, before)
+    ):
+        return "Without a gradient there it is right, so what was there was overwritten: an = where += belongs?"
+    return None
+
+
+def used_twice(operation: Callable, a, b, upstream, wanted_a, wanted_b) -> Probe:
+    """The second look at an operation on one and the same input, `x * x`, whose gradient came out too small.
 
     Was one contribution overwritten, or was it never made? With two different inputs nothing can be overwritten: if
     the rule is right there, an `=` stands where `+=` belongs. If not, it shows which side is missing.
     """
 
-    def probe(actual, expected):
-        rule(a, b)._backward(one)
-        got = [float(np.max(a.grad)), float(np.max(b.grad))]
-        if np.allclose(got, [wanted_a, wanted_b]):
+    def probe():
+        operation(a, b)._backward(upstream)
+        if np.allclose(a.grad, wanted_a) and np.allclose(b.grad, wanted_b):
             return (
                 "With two different inputs both gradients are right, so one contribution was overwritten by the other. "
                 "Is there an = where += belongs?"
             )
-        missing = [side for side, value in zip(("left", "right"), got) if value == 0.0]
+        missing = [side for side, x in (("left", a), ("right", b)) if not np.any(x.grad)]
         if len(missing) == 1:
             return f"With two different inputs the {missing[0]} one gets no gradient at all: its line is missing."
+        return None
+
+    return probe
+
+
+def which_formula(look: Callable, ways: dict) -> Probe:
+    """The second look at a rule or a formula: does the learner's code do, on other numbers, what a known mistake does?
+
+    look  runs the learner's code on those numbers
+    ways  maps a mistake, in a sentence, to what it would give there; it is named if it is the only one that fits
+    """
+
+    def probe():
+        found = np.asarray(look())
+        fitting = [way for way, value in ways.items() if np.shape(value) == found.shape and np.allclose(found, value)]
+        return fitting[0] if len(fitting) == 1 else None
+
+    return probe
+
+
+def first_that_tells(*probes: Probe) -> Probe:
+    """Ask one probe after the other. One that fails in its own way tells nothing."""
+    return lambda: next(filter(None, map(_ask, probes)), None)
+
+
+def check_walk(make: Callable) -> Probe:
+    """The second look at a wrong gradient after backward(): is it the seed, the direction or the order of the walk?
+
+    make  turns a number into a Value or a Tensor
+    """
+
+    def probe():
+        x = make(3.0)
+        y = x * make(2.0) * make(5.0)
+        keep = {"keep_graph": True} if hasattr(y, "shape") else {}
+        y.backward(**keep)
+        if float(y.grad) == 0.0:
+            return (
+                "After y.backward(), y.grad itself is 0: the seed is missing. A result changes one to one with itself."
+            )
+        if float(x.grad) == 0.0:
+            return "The seed is there, but nothing gets from y = x * 2 * 5 to x: is the order walked from its end?"
+        if float(x.grad) == 2.0:
+            return "In y = x * 2 * 5, x gets 2 and not 10: each rule has to be given what arrived at its own result."
+        if float(x.grad) != 10.0:
+            return None
+        # A chain is right. Now `a`, which is used twice: dc/dx is 26, and 14 where `a` does not wait for `b`.
+        x = make(3.0)
+        a = x * make(2.0)
+        b = a + make(1.0)
+        (a * b).backward()
+        if float(x.grad) > 26.0:
+            return "In c = a * b with b = a + 1, `a` hands its gradient on more than once. Each has its turn once."
+        if float(x.grad) < 26.0:
+            return "In c = a * b with b = a + 1, `a` hands its gradient on before `b` has reported. Users come first."
         return None
 
     return probe
@@ -161,11 +288,11 @@ def explain_shape(actual: tuple, expected: tuple) -> str | None:
     return None
 
 
-def explain_numbers(actual: np.ndarray, expected: np.ndarray) -> str | None:
+def explain_numbers(actual: np.ndarray, expected: np.ndarray, gradient: bool = True) -> str | None:
     """One sentence on how the two differ, where they differ in a simple way."""
     if not np.isfinite(actual).all() and np.isfinite(expected).all():
         return f"There is {'a nan' if np.isnan(actual).any() else 'an inf'} where a finite number belongs."
-    if not actual.any():
+    if gradient and not actual.any():
         return "Nothing has arrived: it is still zero."
     if np.allclose(actual, -expected):
         return "The size is right and the sign is wrong."
@@ -176,24 +303,25 @@ def explain_numbers(actual: np.ndarray, expected: np.ndarray) -> str | None:
         factors = actual[nonzero] / expected[nonzero]
         factor = float(factors.flat[0])
         if np.allclose(factors, factor) and math.isfinite(factor) and expected.size > 0:
-            return f"It is {_factor(factor)} what it should be."
+            return _factor(factor)
     return None
 
 
-def _factor(factor: float) -> str:
+def _factor(factor: float) -> str | None:
+    """A factor that means something in words. An odd one, 0.3333 or 1.917, would only be noise."""
     if math.isclose(factor, 0.5):
-        return "half of"
-    if math.isclose(factor, round(factor)):
-        return f"{round(factor)} times"
-    return f"{factor:.4g} times"
+        return "It is half of what it should be."
+    if factor > 1.5 and math.isclose(factor, round(factor)):
+        return f"It is {round(factor)} times what it should be."
+    return None
 
 
-def _ask(probe: Probe | None, actual: np.ndarray, expected: np.ndarray) -> str | None:
+def _ask(probe: Probe | None) -> str | None:
     """A probe runs learners' code, which may fail in its own way: then there is no second evidence."""
     if probe is None:
         return None
     try:
-        return probe(actual, expected)
+        return probe()
     except Exception:
         return None
 

@@ -22,6 +22,8 @@ def tamper(folder, text: str, name: str = "tensor.py") -> None:
         ("def f(x)", "A colon is missing here."),
         ("x = (1, 2", "'(' was never closed"),
         ("if True:", "A comment alone is not a block"),
+        ("self.grad += upstream", "outside of every function"),
+        ("return 1", "Compare the spaces"),
         ("import torch", "Zero magic: torch"),
         ("from jax import numpy", "Zero magic: jax"),
         ("import autograd.numpy as np", "Zero magic: autograd"),
@@ -185,15 +187,28 @@ def test_a_link_to_the_reference_is_not_followed(package):
 
 def test_a_helper_module_of_the_learners_own_is_welcome(package):
     folder = package(
-        "reference", {"02.2": "from meintorch.extra.rules import product\n\nproduct(self, other, upstream)\n"}
+        "reference",
+        {"02.2": "from meintorch.extra.rules import product\n\nproduct(self, other, upstream, unbroadcast)\n"},
     )
     (folder / "extra").mkdir()
     (folder / "extra" / "__init__.py").write_text("", encoding="utf-8")
-    rules = "def product(a, b, g):\n    a.grad += b.data * g\n    b.grad += a.data * g\n"
+    rules = "def product(a, b, g, u):\n    a.grad += u(b.data * g, a.shape)\n    b.grad += u(a.data * g, b.shape)\n"
     (folder / "extra" / "rules.py").write_text(rules, encoding="utf-8")
     (folder / "scratch.py").write_text("half a thought (", encoding="utf-8")
     statuses = [one.status for one in grade(AUTOGRAD, folder).tasks]
     assert statuses[:4] == ["passed"] * 4
+
+
+def test_an_error_in_a_given_line_is_placed_at_the_answer_that_caused_it(package):
+    folder = package("reference", {"02.2": "self.grad += other * upstream\n"})
+    failed = grade(AUTOGRAD, folder).tasks[1].first_failure
+    line = (folder / "tensor.py").read_text(encoding="utf-8").split("\n")[failed.location["line"] - 1]
+    assert line.strip() == "self.grad += other * upstream"
+
+
+def test_a_breakpoint_is_explained(package):
+    failed = grade(AUTOGRAD, package("reference", {"02.2": "breakpoint()\n"})).tasks[1].first_failure
+    assert "print() instead" in failed.message
 
 
 def test_what_the_learner_prints_is_shown_with_the_failure(package):

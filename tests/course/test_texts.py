@@ -1,6 +1,7 @@
 """The chapters' texts keep their form, and everything in them is true: cells, results, solutions and broken code."""
 
 import ast
+import code
 import html
 import io
 import re
@@ -79,6 +80,17 @@ def test_every_cell_runs_on_the_reference_and_every_result_is_right(chapter):
         if listing.language == "python" and listing.runs:
             checked += run_cell(listing, namespace)
     assert checked >= 10
+
+
+@by_chapter
+def test_cells_can_be_pasted_into_a_python_session(chapter, capsys):
+    """There an indented block ends with an empty line, and only there."""
+    console = code.InteractiveConsole({"__name__": "__main__"})
+    for listing in texts.listings(read_source(chapter.text)):
+        if listing.language == "python" and listing.runs:
+            for line in [*listing.code.rstrip("\n").split("\n"), ""]:
+                console.push(line)
+            assert "Error" not in capsys.readouterr().err, f"line {listing.line}"
 
 
 def run_cell(listing: texts.Listing, namespace: dict) -> int:

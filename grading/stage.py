@@ -27,7 +27,7 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
     The files of later chapters come from the stubs, so that a slip there breaks nothing here.
     """
     target = stage / "meintorch"
-    for name, path in package_files(package).items():
+    for name, path in {**package_files(package), **data_files()}.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target / name)
     for other in chapters():
@@ -48,6 +48,11 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
         shutil.copyfile(path, stage / "tests" / path.name)
     (stage / "pytest.ini").write_text(INI, encoding="utf-8")
     return None
+
+
+def data_files() -> dict[str, Path]:
+    """The data that belongs to the package, by its path within it: the reference's own, whatever a learner has."""
+    return {path.relative_to(REFERENCE).as_posix(): path for path in sorted(REFERENCE.rglob("*.npz"))}
 
 
 def package_files(package: Path) -> dict[str, Path]:

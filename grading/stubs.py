@@ -1,5 +1,6 @@
 """Make the stubs in meintorch/ from the reference in solutions/."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -63,4 +64,6 @@ def write(package: Path = PACKAGE) -> list[str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_source(path, source)
             changed.append(name)
+    for data in sorted(REFERENCE.rglob("*.npz")):
+        shutil.copyfile(data, package / data.relative_to(REFERENCE))
     return changed

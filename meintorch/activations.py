@@ -1,0 +1,233 @@
+"""Chapter 04: functions that act on every number, and softmax, which acts on all of them at once.
+
+Every function is a method too: `x.softmax(-1)`. Names such as max and abs mean the ones of this file here; where
+Python's are needed, they are not shadowed outside of it.
+"""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from meintorch.matmul import pair
+from meintorch.shapes import Axis, axes_of
+from meintorch.tensor import Tensor, as_tensor, operation, unbroadcast
+
+
+@operation
+def exp(x: Tensor) -> Tensor:
+    """e ** x, element by element."""
+    x = as_tensor(x)
+    result = np.exp(x.data)
+    out = Tensor(result, (x,), "exp")
+
+    def _backward(upstream):
+        # TODO 04.1: exp is its own slope.
+        raise NotImplementedError("TODO 04.1")
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def log(x: Tensor) -> Tensor:
+    """The natural logarithm, element by element: -inf at 0, and nan below."""
+    x = as_tensor(x)
+    out = Tensor(np.log(x.data), (x,), "log")
+
+    def _backward(upstream):
+        # TODO 04.2: the slope of log is 1 / x.
+        raise NotImplementedError("TODO 04.2")
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def tanh(x: Tensor) -> Tensor:
+    """The hyperbolic tangent, element by element: an S from -1 to 1."""
+    x = as_tensor(x)
+    result = np.tanh(x.data)
+    out = Tensor(result, (x,), "tanh")
+
+    def _backward(upstream):
+        # TODO 04.3: the slope of tanh is 1 - tanh ** 2.
+        raise NotImplementedError("TODO 04.3")
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def relu(x: Tensor) -> Tensor:
+    """x where it is positive, else 0."""
+    x = as_tensor(x)
+    out = Tensor(np.maximum(x.data, 0.0), (x,), "relu")
+
+    def _backward(upstream):
+        # TODO 04.4: slope 1 where the number passed, 0 where it was held back.
+        raise NotImplementedError("TODO 04.4")
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The largest number along axes. With keepdims they stay, with size 1. Several that are largest share the gradient.
+
+    Raises ValueError for an axis that x does not have, and where there is no number to choose from.
+    """
+    x, axis = as_tensor(x), axes_of(axis)
+    largest = np.max(x.data, axis=axis, keepdims=True)  # this shape broadcasts against x
+    out = Tensor(largest if keepdims else np.squeeze(largest, axis), (x,), "max")
+
+    def _backward(upstream):
+        upstream = upstream.reshape(largest.shape)
+        # TODO 04.5: all of it goes to the largest number; where several are equally large, they share it.
+        raise NotImplementedError("TODO 04.5")
+
+    out._backward = _backward
+    return out
+
+
+def stable_softmax(z: np.ndarray, axis: int) -> np.ndarray:
+    """exp(z) / sum(exp(z)) along an axis, on plain arrays, for numbers of any size."""
+    # TODO 04.6: subtracting the largest number changes nothing in the quotient, and keeps exp from overflowing.
+    raise NotImplementedError("TODO 04.6")
+
+
+@operation
+def softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """Turn the numbers along an axis into shares: all positive, their sum 1."""
+    x = as_tensor(x)
+    s = stable_softmax(x.data, axis)
+    out = Tensor(s, (x,), "softmax")
+
+    def _backward(upstream):
+        # TODO 04.7: the Jacobian's product s * (g - sum(g * s)), without the Jacobian.
+        raise NotImplementedError("TODO 04.7")
+
+    out._backward = _backward
+    return out
+
+
+def stable_log_softmax(z: np.ndarray, axis: int) -> np.ndarray:
+    """The logarithm of softmax along an axis, on plain arrays, also where softmax itself is too small for a float."""
+    # TODO 04.8: log(exp(z) / sum(exp(z))) = z - log(sum(exp(z))), with the same shift as in softmax.
+    raise NotImplementedError("TODO 04.8")
+
+
+@operation
+def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """The logarithm of softmax along an axis, in one step, so that a tiny share does not become log(0)."""
+    x = as_tensor(x)
+    result = stable_log_softmax(x.data, axis)
+    out = Tensor(result, (x,), "log_softmax")
+
+    def _backward(upstream):
+        # TODO 04.8: g - softmax * sum(g).
+        raise NotImplementedError("TODO 04.8")
+
+    out._backward = _backward
+    return out
+
+
+# Given from here on, and built in the same way.
+
+
+@operation
+def power(x: Tensor, exponent: Any) -> Tensor:
+    """x ** exponent, element by element; the exponent is a number or a tensor, and x may be a number then."""
+    x, exponent = pair(x, exponent) if isinstance(exponent, Tensor) else (as_tensor(x), exponent)
+    if isinstance(exponent, Tensor):
+        return _power_of_tensors(x, exponent)
+    if not isinstance(exponent, Real):
+        raise TypeError(f"the exponent is a number or a Tensor, not {exponent!r} of type {type(exponent).__name__}")
+    exponent = float(exponent)  # a NumPy number would turn float32 into float64
+    out = Tensor(x.data**exponent, (x,), "**")
+
+    def _backward(upstream):
+        if exponent != 0.0:  # a constant result has no slope, and 0 * 0 ** -1 would be nan
+            x.grad += exponent * x.data ** (exponent - 1.0) * upstream
+
+    out._backward = _backward
+    return out
+
+
+def _power_of_tensors(x: Tensor, exponent: Tensor) -> Tensor:
+    result = x.data**exponent.data
+    out = Tensor(result, (x, exponent), "**")
+
+    def _backward(upstream):
+        if x.requires_grad:
+            # Where the exponent is 0 the result is constant: 0 * 0 ** -1 would be nan.
+            steep = np.where(exponent.data == 0.0, 1.0, exponent.data) - 1.0
+            x.grad += unbroadcast((exponent.data * x.data ** steep.astype(x.dtype)) * upstream, x.shape)
+        if exponent.requires_grad:
+            # 0 ** e is 0 for every positive e: no slope there, though log(0) has none to offer.
+            logarithm = np.log(np.where(x.data == 0.0, np.ones_like(x.data), x.data))
+            exponent.grad += unbroadcast(result * logarithm * upstream, exponent.shape)
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def sqrt(x: Tensor) -> Tensor:
+    """The square root, element by element: nan below 0, and an infinite slope at 0."""
+    x = as_tensor(x)
+    result = np.sqrt(x.data)
+    out = Tensor(result, (x,), "sqrt")
+
+    def _backward(upstream):
+        x.grad += 0.5 / result * upstream
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def abs(x: Tensor) -> Tensor:
+    """The absolute value, element by element. Its slope at 0 is taken as 0."""
+    x = as_tensor(x)
+    out = Tensor(np.abs(x.data), (x,), "abs")
+
+    def _backward(upstream):
+        x.grad += np.sign(x.data) * upstream
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+    """x, but not below `low` and not above `high`. Its slope is 1 between them, both ends included, and 0 outside."""
+    x = as_tensor(x)
+    out = Tensor(np.clip(x.data, low, high), (x,), "clip")
+
+    def _backward(upstream):
+        x.grad += upstream * (x.data == np.clip(x.data, low, high))
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), element by element: an S from 0 to 1."""
+    x = as_tensor(x)
+    result = 0.5 * np.tanh(0.5 * x.data) + 0.5  # the same function, and tanh does not overflow
+    out = Tensor(result, (x,), "sigmoid")
+
+    def _backward(upstream):
+        x.grad += result * (1.0 - result) * upstream
+
+    out._backward = _backward
+    return out
+
+
+@operation
+def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The smallest number along axes, as `max` has the largest."""
+    return -max(-as_tensor(x), axis, keepdims)

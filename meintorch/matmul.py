@@ -1,0 +1,71 @@
+"""Chapter 03: the matrix product in all its cases."""
+
+import math
+from typing import Any
+
+from meintorch.shapes import reshape, transpose
+from meintorch.tensor import Tensor, as_tensor, operation, unbroadcast
+
+
+@operation
+def matmul(a: Any, b: Any) -> Tensor:
+    """The matrix product a @ b, as NumPy has it.
+
+    (n, k) @ (k, m)              -> (n, m)
+    (..., n, k) @ (..., k, m)    -> (..., n, m): stacks of matrices, whose leading axes broadcast
+    (k,) @ (..., k, m)           -> (..., m): a vector on the left is a row
+    (..., n, k) @ (k,)           -> (..., n): a vector on the right is a column
+    (k,) @ (k,)                  -> (): two vectors give a number
+
+    Raises ValueError if a or b is a single number, or if the inner sizes differ.
+    """
+    a, b = pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(f"@ takes arrays with at least one axis, not shapes {a.shape} and {b.shape}: * is for numbers")
+    if a.shape[-1] != b.shape[-min(b.ndim, 2)]:
+        raise ValueError(f"@ takes shapes (..., n, k) and (..., k, m), not {a.shape} and {b.shape}: k differs")
+    if a.ndim == 1 or b.ndim == 1:
+        return matmul_vectors(a, b)
+    if a.ndim > 2 and b.ndim == 2:
+        return matmul_stack(a, b)
+    out = Tensor(a.data @ b.data, (a, b), "@")
+
+    def _backward(upstream):
+        # TODO 03.5: chapter 02's two products, with the last two axes transposed, and broadcasting undone.
+        raise NotImplementedError("TODO 03.5")
+
+    out._backward = _backward
+    return out
+
+
+def matmul_vectors(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b where at least one of them is a vector."""
+    # TODO 03.6: a vector on the left becomes a row, one on the right a column; in the result that axis goes again.
+    raise NotImplementedError("TODO 03.6")
+
+
+def matmul_stack(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b where a is a stack of matrices, shape (..., n, k), and b is one matrix (k, m)."""
+    # TODO 03.7: all the rows of the stack below each other: a single product, and a single one for b on the way back.
+    raise NotImplementedError("TODO 03.7")
+
+
+@operation
+def dot(a: Any, b: Any) -> Tensor:
+    """NumPy's dot: the last axis of a meets the last but one of b, and all other axes stay, a's before b's.
+
+    (k,), (k,) -> ();  (n, k), (k, m) -> (n, m);  (i, n, k), (j, k, m) -> (i, n, j, m);  a number multiplies.
+    """
+    a, b = pair(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    # TODO 03.8: as long as b is no stack it is the matrix product; a stack is laid out as one wide matrix first.
+    raise NotImplementedError("TODO 03.8")
+
+
+def pair(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Two operands of which at least one is a Tensor, both as Tensors; a constant takes the other one's dtype."""
+    if isinstance(a, Tensor):
+        return a, as_tensor(b, like=a)
+    b = as_tensor(b)
+    return as_tensor(a, like=b), b

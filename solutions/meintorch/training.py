@@ -1,0 +1,193 @@
+"""Chapter 08: the training loop."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meintorch.layers import Module
+from meintorch.optim import Optimizer
+from meintorch.tensor import Tensor
+
+Loss = Callable[[Tensor, np.ndarray], Tensor]  # from a model's output and the right answers to one number
+
+
+class DataLoader:
+    """Examples in batches: iterating gives pairs (inputs, answers) of arrays, the last batch may be shorter.
+
+    With shuffle the order is a new one in every round, and the same ones in the same order from the same seed.
+    Raises ValueError if inputs and answers differ in number, or for a batch size below 1.
+    """
+
+    def __init__(self, inputs: np.ndarray, answers: np.ndarray, batch_size: int, shuffle: bool = True, seed: int = 0):
+        self.inputs, self.answers = np.asarray(inputs), np.asarray(answers)
+        if len(self.inputs) != len(self.answers):
+            raise ValueError(f"{len(self.inputs)} inputs and {len(self.answers)} answers: there must be one for each")
+        if batch_size < 1:
+            raise ValueError(f"a batch holds at least one example, not {batch_size}")
+        self.batch_size, self.shuffle = batch_size, shuffle
+        self.rng = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        """The number of batches in a round."""
+        return -(-len(self.inputs) // self.batch_size)
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        # 08.1: one order for both, cut into batches; the last one is what is left.
+        order = self.rng.permutation(len(self.inputs)) if self.shuffle else np.arange(len(self.inputs))
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            yield self.inputs[batch], self.answers[batch]
+
+
+def train_step(model: Module, loss: Loss, optimizer: Optimizer, inputs: np.ndarray, answers: np.ndarray) -> float:
+    """Learn from one batch: every parameter moves once. Returns the batch's loss before the step, a plain number."""
+    # 08.2: forward, gradients afresh, backward, step. A float goes out: a Tensor would keep the whole graph alive.
+    value = loss(model(inputs), answers)
+    optimizer.zero_grad()
+    value.backward()
+    optimizer.step()
+    return value.item()
+
+
+def accuracy(scores: Tensor | np.ndarray, labels: np.ndarray) -> float:
+    """The share of right answers, from 0 to 1.
+
+    With scores of shape (n, classes) the answer is the class with the highest score; with shape (n,) or (n, 1) it is
+    the sign, and the labels are 1 and -1. Raises ValueError if the numbers of scores and labels differ.
+    """
+    scores = scores.data if isinstance(scores, Tensor) else np.asarray(scores)
+    labels = np.asarray(labels)
+    if len(scores) != len(labels):
+        raise ValueError(f"{len(scores)} scores and {len(labels)} labels: there must be one for each")
+    # 08.3: compare each answer with its label; the mean of True and False is the share of True.
+    if scores.ndim == 2 and scores.shape[1] > 1:
+        return float((scores.argmax(axis=1) == labels.reshape(-1)).mean())
+    return float(((scores.reshape(-1) > 0.0) == (labels.reshape(-1) > 0)).mean())
+
+
+def evaluate(model: Module, loss: Loss, loader: DataLoader) -> tuple[float, float]:
+    """The mean loss and the accuracy over all examples of a loader. The model learns nothing from them.
+
+    It is put into eval mode meanwhile, and afterwards into the mode it was in.
+    """
+    was_training = model.training
+    # 08.4: eval mode, and each batch counts as many times as it has examples.
+    model.eval()
+    losses = right = count = 0.0
+    for inputs, answers in loader:
+        scores = model(inputs)
+        losses += loss(scores, answers).item() * len(inputs)
+        right += accuracy(scores, answers) * len(inputs)
+        count += len(inputs)
+    if was_training:
+        model.train()
+    return losses / count, right / count
+
+
+def fit(
+    model: Module,
+    loss: Loss,
+    optimizer: Optimizer,
+    loader: DataLoader,
+    epochs: int,
+    held_out: DataLoader | None = None,
+    patience: int | None = None,
+    progress: bool = False,
+) -> list[dict[str, float]]:
+    """Train for some epochs, each a round through the loader. Returns a line for every epoch.
+
+    A line has "epoch" (from 1), "loss" (the mean over the epoch's batches) and, with `held_out`, "held_out_loss" and
+    "held_out_accuracy". With `patience`, training ends early when held_out_loss has not fallen below its best for that
+    many epochs, and the parameters of the best epoch are put back. `progress` shows a bar.
+    """
+    if patience is not None and held_out is None:
+        raise ValueError("patience needs held_out: without other examples there is no telling when to stop")
+    history: list[dict[str, float]] = []
+    best = Best(model)
+    # 08.5: in every epoch all batches, then a look at the held-out examples; with patience, the best epoch wins.
+    for epoch in epochs_of(epochs, progress):
+        model.train()
+        losses = [train_step(model, loss, optimizer, inputs, answers) for inputs, answers in loader]
+        line = {"epoch": epoch, "loss": sum(losses) / len(losses)}
+        if held_out is not None:
+            line["held_out_loss"], line["held_out_accuracy"] = evaluate(model, loss, held_out)
+        history.append(line)
+        if patience is not None and best.epochs_since(line["held_out_loss"]) >= patience:
+            break
+    if patience is not None:
+        best.put_back()
+    return history
+
+
+# Given from here on.
+
+
+class Best:
+    """The parameters of a model at its lowest loss so far."""
+
+    def __init__(self, model: Module):
+        self.model, self.loss, self.state, self.epochs = model, np.inf, model.state_dict(), 0
+
+    def epochs_since(self, loss: float) -> int:
+        """Take note of an epoch's loss. Returns how many epochs ago the lowest one was: 0 if it is this one."""
+        self.epochs += 1
+        if loss < self.loss:
+            self.loss, self.state, self.epochs = loss, self.model.state_dict(), 0
+        return self.epochs
+
+    def put_back(self) -> None:
+        self.model.load_state_dict(self.state)
+
+
+def epochs_of(epochs: int, progress: bool) -> Iterator[int]:
+    """1, 2, ..., epochs, with a progress bar if wanted."""
+    if not progress:
+        yield from range(1, epochs + 1)
+        return
+    from rich.progress import track
+
+    yield from track(range(1, epochs + 1), description="training")
+
+
+def save_checkpoint(path: str | os.PathLike, model: Module, optimizer: Optimizer | None = None, **notes: Any) -> None:
+    """Save parameters, the optimizer's state and notes (anything that JSON can hold) to a file.
+
+    The file is written beside its place and then moved there: whenever the process is killed, either the old
+    checkpoint or the new one is whole.
+    """
+    path = Path(path)
+    arrays = {f"model/{name}": array for name, array in model.state_dict().items()}
+    if optimizer is not None:
+        arrays |= {f"optimizer/{name}": np.asarray(array) for name, array in optimizer.state_dict().items()}
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, notes=json.dumps(notes), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
+
+
+def load_checkpoint(path: str | os.PathLike, model: Module, optimizer: Optimizer | None = None) -> dict[str, Any]:
+    """Load what `save_checkpoint` has saved into a model and an optimizer. Returns the notes.
+
+    Raises ValueError if the checkpoint does not fit the model, or has no state for the optimizer.
+    """
+    with np.load(path, allow_pickle=False) as saved:
+        parts = {key: saved[key] for key in saved.files}
+    if optimizer is not None and "optimizer/lr" not in parts:
+        raise ValueError(f"{path} was saved without an optimizer")
+    model.load_state_dict({key[len("model/") :]: parts[key] for key in parts if key.startswith("model/")})
+    if optimizer is not None:
+        optimizer.load_state_dict(
+            {key[len("optimizer/") :]: parts[key] for key in parts if key.startswith("optimizer/")}
+        )
+    return json.loads(str(parts["notes"]))

@@ -87,7 +87,7 @@ class SGD(Optimizer):
 
     def velocity(self, parameter: Tensor, state: dict[str, np.ndarray]) -> np.ndarray:
         """The parameter's new velocity, which is kept in state["velocity"]. The first one is the gradient."""
-        # TODO 07.2: a part of the old velocity, plus the gradient. In place: one array less for each parameter and step.
+        # TODO 07.2: a part of the old velocity, plus the gradient.
         raise NotImplementedError("TODO 07.2")
 
 
@@ -111,8 +111,7 @@ class Adam(Optimizer):
             state["mean"] = np.zeros_like(parameter.data)
             state["square"] = np.zeros_like(parameter.data)
         mean, square = state["mean"], state["square"]
-        # TODO 07.3: both running means, both corrected for their start at 0, and the step. Most of it happens in one array,
-        # `work`: for large parameters making new arrays takes longer than calculating.
+        # TODO 07.3: both running means, both corrected for their start at 0, and the step.
         raise NotImplementedError("TODO 07.3")
 
 

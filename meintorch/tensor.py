@@ -4,6 +4,7 @@ A `Tensor` is chapter 01's `Value` with a NumPy array in place of the number. Tw
 and broadcasting, which has to be undone on the way back (`unbroadcast`).
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -137,10 +138,14 @@ class Tensor:
         return out
 
     def __matmul__(self, other: Any) -> "Tensor":
-        """The product of two matrices: shapes (n, k) @ (k, m) give (n, m)."""
+        """The product of two matrices: shapes (n, k) @ (k, m) give (n, m). Other shapes are chapter 03's."""
         other = as_tensor(other, like=self)
-        if self.ndim != 2 or other.ndim != 2 or self.shape[1] != other.shape[0]:
-            raise ValueError(f"@ takes shapes (n, k) and (k, m), not {self.shape} and {other.shape}")
+        if self.ndim != 2 or other.ndim != 2:
+            from meintorch.matmul import matmul
+
+            return matmul(self, other)
+        if self.shape[1] != other.shape[0]:
+            raise ValueError(f"@ takes shapes (n, k) and (k, m), not {self.shape} and {other.shape}: k differs")
         out = Tensor(self.data @ other.data, (self, other), "@")
 
         def _backward(upstream):
@@ -176,10 +181,15 @@ class Tensor:
         return self + -as_tensor(other, like=self)
 
     def __truediv__(self, other: Any) -> "Tensor":
-        """Divide by a number or an array."""
+        """Divide by a number or an array. Division by a Tensor, and powers, are chapter 04's."""
         if isinstance(other, Tensor):
-            return NotImplemented
+            return self * other**-1.0
         return self * (1.0 / as_float_array(other))
+
+    def __pow__(self, exponent: Any) -> "Tensor":
+        from meintorch.activations import power
+
+        return power(self, exponent)
 
     def __radd__(self, other: Any) -> "Tensor":
         return self + other
@@ -192,6 +202,32 @@ class Tensor:
 
     def __rmatmul__(self, other: Any) -> "Tensor":
         return as_tensor(other, like=self) @ self
+
+    def __rtruediv__(self, other: Any) -> "Tensor":
+        return as_tensor(other, like=self) / self
+
+    def __rpow__(self, base: Any) -> "Tensor":
+        return as_tensor(base, like=self) ** self
+
+    @property
+    def T(self) -> "Tensor":
+        from meintorch.shapes import transpose
+
+        return transpose(self)
+
+    # Comparisons have no slope: they give NumPy arrays of True and False.
+
+    def __gt__(self, other: Any) -> np.ndarray:
+        return self.data > as_tensor(other, like=self).data
+
+    def __ge__(self, other: Any) -> np.ndarray:
+        return self.data >= as_tensor(other, like=self).data
+
+    def __lt__(self, other: Any) -> np.ndarray:
+        return self.data < as_tensor(other, like=self).data
+
+    def __le__(self, other: Any) -> np.ndarray:
+        return self.data <= as_tensor(other, like=self).data
 
 
 # Plumbing: what makes the class above safe and fast. There is nothing to fill in below.
@@ -221,6 +257,12 @@ def _short(data: Any) -> str:
 
 def _kind(data: Any, array: np.ndarray) -> str:
     return f"array of {array.dtype}" if isinstance(data, np.ndarray) else type(data).__name__
+
+
+def operation(function: Callable) -> Callable:
+    """Make a function of a Tensor a method too: `softmax(x, -1)` and `x.softmax(-1)`."""
+    setattr(Tensor, function.__name__, function)
+    return function
 
 
 class _NothingYet(np.ndarray):

@@ -3,13 +3,13 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grading import launch, regions, stage
-from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task
+from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task, chapters
 from grading.files import read_source
 from grading.gradable import NotGradable
 from grading.launch import Result
@@ -246,21 +246,73 @@ def _sentence(result: Result) -> str:
 
 
 def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: float) -> None:
-    """A task that passes once an earlier failing one is answered by the reference waits for that one."""
+    """A task that passes once an earlier one is answered by the reference waits for that one, and is not to blame."""
     if any(result.status in ("timeout", "crash") for one in report.tasks for result in one.results):
         return  # the task that hung was set aside already, and the others have shown whether they need it
-    open_reports = [one for one in report.tasks if one.status == "failed"]
-    while len(open_reports) > 1:
-        culprit = open_reports.pop(0)
+
+    def passing(candidates: list[TaskReport]) -> list[TaskReport]:
+        """Those of the candidates whose failed tests pass with what is on the stage now."""
+        failed = {result.name for one in candidates for result in one.results if result.status != "passed"}
+        again = launch.run(folder, report.chapter, [check for check in checks if check.name in failed], timeout)
+        return [
+            one
+            for one in candidates
+            if all(
+                name in again.results and again.results[name].status == "passed"
+                for name in (result.name for result in one.results if result.status != "passed")
+            )
+        ]
+
+    still_open = [one for one in report.tasks if one.status == "failed"]
+    if still_open:
+        for one, culprit in _blame_earlier_chapters(folder, report.chapter, still_open, passing):
+            one.status, one.needs = "blocked", culprit
+            still_open.remove(one)
+    while len(still_open) > 1:
+        culprit = still_open.pop(0)
         for part in culprit.task.parts:
             _put(folder, part, part.region.answer())
-        failed = {result.name for one in open_reports for result in one.results if result.status != "passed"}
-        again = launch.run(folder, report.chapter, [check for check in checks if check.name in failed], timeout)
-        for one in list(open_reports):
-            names = [result.name for result in one.results if result.status != "passed"]
-            if all(name in again.results and again.results[name].status == "passed" for name in names):
-                one.status, one.needs = "blocked", culprit.task.id
-                open_reports.remove(one)
+        for one in passing(still_open):
+            one.status, one.needs = "blocked", culprit.task.id
+            still_open.remove(one)
+
+
+def _blame_earlier_chapters(
+    folder: Path, chapter: Chapter, failed: list[TaskReport], passing: Callable[[list[TaskReport]], list[TaskReport]]
+) -> list[tuple[TaskReport, str]]:
+    """The failed tasks that pass with the reference's files in place of the learner's for the earlier chapters.
+
+    Each comes with its culprit: a task, or a chapter where the mistake is in its given lines. Leaves the stage with the
+    learner's own files.
+    """
+    earlier = [one for one in chapters() if one.number < chapter.number]
+    own = {name: read_source(folder / "meintorch" / name) for one in earlier for name in one.files}
+    reference = {name: read_source(REFERENCE / name) for name in own}
+    if own == reference:
+        return []
+
+    def lay_out(files: dict[str, str]) -> None:
+        for name, source in files.items():
+            (folder / "meintorch" / name).write_text(source, encoding="utf-8")
+
+    lay_out(reference)
+    innocent = passing(failed)
+    blamed = []
+    parts = [(task.id, part) for one in earlier for task in one.tasks for part in task.parts]
+    for one in innocent:
+        # With the first `high` answers from the reference it passes, with the first `low` it does not.
+        low, high = 0, len(parts) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            lay_out(own)
+            for _, part in parts[:middle]:
+                _put(folder, part, part.region.answer())
+            low, high = (low, middle) if passing([one]) else (middle, high)
+        guilty = high <= len(parts)
+        changed = next(name for name in own if own[name] != reference[name])
+        blamed.append((one, parts[high - 1][0] if guilty else next(c.number for c in earlier if changed in c.files)))
+    lay_out(own)
+    return blamed
 
 
 def _next(report: Report, asked: Task | None) -> str:

@@ -72,8 +72,16 @@ def show_report(report: Report, place: dict | None) -> None:
         label, style = LABELS[one.status]
         say("  ", (label.ljust(10), style), one.task.id.ljust(7), one.task.title.ljust(39), _count(one))
     failed = next((one for one in report.tasks if one.first_failure and one.status in ("failed", "error")), None)
+    upstream = next((one for one in report.tasks if one.first_failure and _waits_for_earlier_chapter(one)), None)
     if failed:
         show_failure(failed)
+    elif upstream:
+        show_failure(upstream)
+        say()
+        paragraph(
+            f"With the reference in place of your {upstream.needs}, this passes: the cause is {upstream.needs}, "
+            "and not what you have written here."
+        )
     elif report.passed:
         show_output(next((r.output for one in report.tasks for r in one.results if r.output.strip()), ""))
     elif place:
@@ -88,7 +96,7 @@ def show_report(report: Report, place: dict | None) -> None:
     elif report.passed:
         done = f"Chapter {report.chapter.number} is done."
         say(" ", (done, "green"), f" See how the reference does it: {report.next}")
-    elif failed or not place:
+    elif failed or upstream or not place:
         say(f" Next: {report.next}")
     else:
         again = report.chapter.number if len(report.tasks) > 1 else report.tasks[0].task.id
@@ -204,3 +212,7 @@ def _count(one: TaskReport) -> str:
     if one.status == "todo":
         return ""
     return f"{one.passed} of {len(one.results)} checks"
+
+
+def _waits_for_earlier_chapter(one: TaskReport) -> bool:
+    return one.needs is not None and one.needs[:2] < one.task.id[:2]

@@ -1,0 +1,167 @@
+"""The checks and their diagnoses, one by one. What they say of real mistakes is tested in test_answers.py."""
+
+import numpy as np
+import pytest
+
+from meintorch.tensor import Tensor
+from meintorch.value import Value
+from tests._helpers import (
+    CheckFailed,
+    check_binary_gradient,
+    check_close,
+    check_derivative,
+    check_freed,
+    check_grad,
+    check_gradient,
+    check_rule,
+    explain_numbers,
+    explain_shape,
+    first_that_tells,
+    which_formula,
+)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        ((3, 2), (2, 3), "turned around"),
+        ((4, 3), (3,), "broadcasting stretched it to"),
+        ((4, 3), (4, 1), "broadcasting stretched it to"),
+        ((4,), (4, 1), "axis of size 1 was lost"),
+    ],
+)
+def test_a_wrong_shape_is_explained(actual, expected, words):
+    assert words in explain_shape(actual, expected)
+
+
+def test_a_shape_that_tells_nothing_is_not_explained():
+    assert explain_shape((5,), (3, 2)) is None
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        ([np.nan, 1.0], [2.0, 1.0], "a nan"),
+        ([np.inf, 1.0], [2.0, 1.0], "an inf"),
+        ([0.0, 0.0], [2.0, 1.0], "still zero"),
+        ([-2.0, -1.0], [2.0, 1.0], "sign is wrong"),
+        ([1.0, 0.5], [2.0, 1.0], "half of"),
+        ([6.0, 3.0], [2.0, 1.0], "3 times"),
+        ([[1.0, 3.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], "transposed"),
+    ],
+)
+def test_numbers_that_differ_in_a_simple_way_are_explained(actual, expected, words):
+    assert words in explain_numbers(np.array(actual), np.array(expected))
+
+
+@pytest.mark.parametrize(("actual", "expected"), [([2.0, 5.0], [2.0, 1.0]), ([1.4, 0.7], [2.0, 1.0])])
+def test_numbers_that_tell_nothing_are_not_explained(actual, expected):
+    assert explain_numbers(np.array(actual), np.array(expected)) is None
+
+
+def test_zero_is_no_missing_gradient_where_no_gradient_is_meant():
+    assert explain_numbers(np.array(0.0), np.array(1.0), gradient=False) is None
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        (3.0, 6.0, "it is 3.0, expected 6.0"),
+        (np.array([1.0]), np.array([1.0, 1.0]), "has shape (1,), expected (2,)"),
+        (np.float32([1.0]), np.array([1.0]), "is float32, expected float64"),
+        (None, 1.0, "is None"),
+        (Value(3.0), 3.0, "of type Value"),
+        ("3", 3.0, "of type str"),
+        (np.array([np.nan]), np.array([1.0]), "[nan]"),
+    ],
+)
+def test_a_difference_is_a_failure_that_shows_both(actual, expected, words):
+    with pytest.raises(CheckFailed) as failure:
+        check_close(actual, expected, "it")
+    assert words in str(failure.value)
+
+
+def test_a_learners_own_equality_is_not_asked():
+    class Agreeable(np.ndarray):
+        def __eq__(self, other):
+            return np.ones(self.shape, bool)
+
+    with pytest.raises(CheckFailed):
+        check_close(np.array([1.0]).view(Agreeable), np.array([2.0]), "it")
+
+
+def test_a_gradient_of_the_right_numbers_and_the_wrong_shape_fails():
+    x = Tensor([[1.0, 2.0]])
+    x._grad = np.array([1.0, 2.0])
+    with pytest.raises(CheckFailed, match="has shape"):
+        check_grad(x, np.array([[1.0, 2.0]]), of="x", at="x")
+
+
+def test_central_differences_find_a_wrong_gradient_of_a_tensor():
+    def crooked(x):
+        out = x * x
+        out._backward = lambda upstream: setattr(x, "grad", 1.9 * x.data * upstream)
+        return out
+
+    check_gradient(lambda x: x * x, np.array([1.0, 2.0]), name="x * x", make=Tensor)
+    check_binary_gradient(lambda a, b: a * b, (2, 1), (3,), name="a * b", make=Tensor)
+    with pytest.raises(CheckFailed, match="central difference"):
+        check_gradient(crooked, np.array([1.0, 2.0]), name="x * x", make=Tensor)
+
+
+def test_central_differences_find_a_wrong_derivative_of_a_value():
+    def crooked(x):
+        out = x * x
+        out._backward = lambda upstream: setattr(x, "grad", 1.9 * x.data * upstream)
+        return out
+
+    check_derivative(lambda x: x * x, [3.0], "x * x", Value)
+    with pytest.raises(CheckFailed, match="central difference"):
+        check_derivative(crooked, [3.0], "x * x", Value)
+
+
+def test_an_input_that_was_changed_is_found():
+    def greedy(x):
+        out = x * 1.0
+        x.data += 1.0
+        return out
+
+    with pytest.raises(CheckFailed, match="the data of input 1"):
+        check_gradient(greedy, np.array([1.0, 2.0]), name="greedy", make=Tensor)
+
+
+def test_an_upstream_gradient_that_was_changed_is_found():
+    def greedy(x):
+        out = x + 0.0
+
+        def _backward(upstream):
+            x.grad += upstream
+            upstream *= 2.0
+
+        out._backward = _backward
+        return out
+
+    with pytest.raises(CheckFailed, match="changed the upstream gradient"):
+        check_rule(greedy, {"x": Tensor([1.0])}, np.array([1.0]), [[1.0]], of="greedy(x)")
+
+
+def test_a_rule_that_holds_its_result_is_found():
+    def holding(x):
+        out = x * 2.0
+        out._backward = lambda upstream: out
+        return out
+
+    check_freed(lambda x: x * 2.0, Tensor([1.0]), of="x * 2")
+    with pytest.raises(CheckFailed, match="stays in memory"):
+        check_freed(holding, Tensor([1.0]), of="x * 2")
+
+
+def test_a_mistake_is_named_only_if_it_is_the_only_one_that_fits():
+    assert which_formula(lambda: 3.0, {"three": 3.0, "four": 4.0})() == "three"
+    assert which_formula(lambda: 3.0, {"three": 3.0, "also three": 3.0})() is None
+    assert which_formula(lambda: [3.0, 3.0], {"three": 3.0})() is None
+
+
+def test_a_probe_that_fails_tells_nothing_and_the_next_one_is_asked():
+    assert first_that_tells(lambda: 1 / 0, None, lambda: None, lambda: "this")() == "this"
+    assert first_that_tells(lambda: 1 / 0)() is None

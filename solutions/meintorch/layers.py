@@ -81,8 +81,9 @@ class Module:
         ]
         if problems:
             raise ValueError("this state does not fit the module: " + "; ".join(problems))
+        loaded = {name: np.array(state[name], dtype=parameter.dtype) for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
-            parameter.data = np.array(state[name], dtype=parameter.dtype)
+            parameter.data = loaded[name]
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}: {child!r}" for name, child in self.children().items())
@@ -159,6 +160,7 @@ class Sequential(Module):
         return len(self.children())
 
     def forward(self, x: Tensor) -> Tensor:
+        """Whatever the first module takes, to whatever the last one gives; x itself if there are none."""
         # 05.4: through one child after the other.
         for child in self.children().values():
             x = child(x)
@@ -179,6 +181,7 @@ class Dropout(Module):
         self.rng = rng or np.random.default_rng()
 
     def forward(self, x: Tensor) -> Tensor:
+        """Any shape and dtype, which stay. Every call draws anew."""
         # 05.5: nothing in eval mode; else times a mask of zeros and of 1 / (1 - p).
         if not self.training or self.p == 0.0:
             return x

@@ -236,8 +236,9 @@ def _is_unwritten(package: Path, part: Part) -> bool:
 
 def _part_for(task: Task, result: Result) -> Part:
     """Of a task with several places, the one that the test's name speaks of."""
-    words = result.name.split("_")
-    return next((part for part in task.parts if set(part.region.qualname.split(".")) & set(words)), task.parts[0])
+    name = f"_{result.name}_"
+    named = [[len(one) for one in part.region.qualname.split(".") if f"_{one}_" in name] for part in task.parts]
+    return task.parts[named.index(max(named))]  # of log_softmax and stable_log_softmax the longer one, if it is there
 
 
 def _sentence(result: Result) -> str:

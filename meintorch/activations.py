@@ -1,7 +1,7 @@
 """Chapter 04: functions that act on every number, and softmax, which acts on all of them at once.
 
-Every function is a method too: `x.softmax(-1)`. Names such as max and abs mean the ones of this file here; where
-Python's are needed, they are not shadowed outside of it.
+Every function is a method too: `x.softmax(-1)`. The result has the dtype of x and, where nothing else is said, its
+shape. In this file max, min and abs are the functions defined here, not Python's: of an array take `z.max()`.
 """
 
 from numbers import Real
@@ -92,20 +92,23 @@ def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def stable_softmax(z: np.ndarray, axis: int) -> np.ndarray:
-    """exp(z) / sum(exp(z)) along an axis, on plain arrays, for numbers of any size."""
+    """exp(z) / sum(exp(z)) along an axis, on plain arrays, for numbers of any size: shape and dtype stay.
+
+    Raises ValueError for an axis that z does not have, and where there is no number to share among.
+    """
     # TODO 04.6: subtracting the largest number changes nothing in the quotient, and keeps exp from overflowing.
     raise NotImplementedError("TODO 04.6")
 
 
 @operation
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """Turn the numbers along an axis into shares: all positive, their sum 1."""
+    """Turn the numbers along an axis into shares: none negative, their sum 1. Raises as `stable_softmax` does."""
     x = as_tensor(x)
     s = stable_softmax(x.data, axis)
     out = Tensor(s, (x,), "softmax")
 
     def _backward(upstream):
-        # TODO 04.7: the Jacobian's product s * (g - sum(g * s)), without the Jacobian.
+        # TODO 04.7: what arrives, times the Jacobian, which is never formed; its entries are made of `s`.
         raise NotImplementedError("TODO 04.7")
 
     out._backward = _backward
@@ -113,20 +116,26 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def stable_log_softmax(z: np.ndarray, axis: int) -> np.ndarray:
-    """The logarithm of softmax along an axis, on plain arrays, also where softmax itself is too small for a float."""
-    # TODO 04.8: log(exp(z) / sum(exp(z))) = z - log(sum(exp(z))), with the same shift as in softmax.
+    """The logarithm of softmax along an axis, on plain arrays, also where softmax itself is too small for a float.
+
+    Raises as `stable_softmax` does.
+    """
+    # TODO 04.8: the logarithm of a quotient is a difference; the shift is that of softmax.
     raise NotImplementedError("TODO 04.8")
 
 
 @operation
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """The logarithm of softmax along an axis, in one step, so that a tiny share does not become log(0)."""
+    """The logarithm of softmax along an axis, in one step, so that a tiny share does not become log(0).
+
+    Raises as `stable_softmax` does.
+    """
     x = as_tensor(x)
     result = stable_log_softmax(x.data, axis)
     out = Tensor(result, (x,), "log_softmax")
 
     def _backward(upstream):
-        # TODO 04.8: g - softmax * sum(g).
+        # TODO 04.8: every number moves the sum inside the logarithm; the shares are exp of `result`.
         raise NotImplementedError("TODO 04.8")
 
     out._backward = _backward
@@ -138,7 +147,10 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 @operation
 def power(x: Tensor, exponent: Any) -> Tensor:
-    """x ** exponent, element by element; the exponent is a number or a tensor, and x may be a number then."""
+    """x ** exponent, element by element; the exponent is a number or a tensor, and x may be a number then.
+
+    Two tensors broadcast. With a negative base the slope for the exponent is nan. Raises TypeError for other exponents.
+    """
     x, exponent = pair(x, exponent) if isinstance(exponent, Tensor) else (as_tensor(x), exponent)
     if isinstance(exponent, Tensor):
         return _power_of_tensors(x, exponent)
@@ -204,10 +216,12 @@ def abs(x: Tensor) -> Tensor:
 def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
     """x, but not below `low` and not above `high`. Its slope is 1 between them, both ends included, and 0 outside."""
     x = as_tensor(x)
-    out = Tensor(np.clip(x.data, low, high), (x,), "clip")
+    low, high = (None if bound is None else float(bound) for bound in (low, high))  # as in power: float32 stays
+    result = np.clip(x.data, low, high)
+    out = Tensor(result, (x,), "clip")
 
     def _backward(upstream):
-        x.grad += upstream * (x.data == np.clip(x.data, low, high))
+        x.grad += upstream * (x.data == result)
 
     out._backward = _backward
     return out

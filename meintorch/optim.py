@@ -26,7 +26,7 @@ class Optimizer:
             raise ValueError("an optimizer needs parameters, and there are none")
         if not lr >= 0.0:
             raise ValueError(f"the learning rate is 0 or more, not {lr}")
-        self.lr = lr
+        self.lr = float(lr)  # a plain float, not np.float64, leaves float32 as it is
         self.steps = 0
         self.state: list[dict[str, np.ndarray]] = [{} for _ in self.params]  # what is remembered of each parameter
 
@@ -66,6 +66,7 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum if asked for.
 
     With momentum a parameter keeps a velocity: v = momentum * v + gradient, and moves by lr * v (as in PyTorch).
+    Polyak 1964, https://doi.org/10.1016/0041-5553(64)90137-5. Raises ValueError unless 0 <= momentum < 1.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float, momentum: float = 0.0):
@@ -81,12 +82,12 @@ class SGD(Optimizer):
             self.move(parameter, self.velocity(parameter, state))
 
     def move(self, parameter: Tensor, direction: np.ndarray) -> None:
-        """A step of length lr against `direction`."""
-        # TODO 07.1: against the gradient, since it points uphill.
+        """Move by lr * direction, downhill. `direction` has the parameter's shape and stays as it is."""
+        # TODO 07.1: against the direction, since a gradient points uphill.
         raise NotImplementedError("TODO 07.1")
 
     def velocity(self, parameter: Tensor, state: dict[str, np.ndarray]) -> np.ndarray:
-        """The parameter's new velocity, which is kept in state["velocity"]. The first one is the gradient."""
+        """The parameter's new velocity, which is also kept in state["velocity"]. The first one is the gradient."""
         # TODO 07.2: a part of the old velocity, plus the gradient.
         raise NotImplementedError("TODO 07.2")
 
@@ -95,7 +96,7 @@ class Adam(Optimizer):
     """Steps of about the same length for every number, whatever the size of its gradient.
 
     Kingma and Ba 2015, https://arxiv.org/abs/1412.6980. `betas` are the decays of the two running means, of the
-    gradient and of its square; eps keeps the division from exploding.
+    gradient and of its square; eps keeps the division from exploding. Raises ValueError unless 0 <= beta < 1.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam, and every parameter also shrinks a little in each step, by itself and not through the gradient.
 
-    Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101
+    Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101. Raises ValueError for a weight decay below 0.
     """
 
     def __init__(
@@ -130,6 +131,8 @@ class AdamW(Adam):
         weight_decay: float = 1e-2,
     ):
         super().__init__(params, lr, betas, eps)
+        if not weight_decay >= 0.0:
+            raise ValueError(f"the weight decay is 0 or more, not {weight_decay}")
         self.weight_decay = weight_decay
 
     def update(self, parameter: Tensor, state: dict[str, np.ndarray]) -> None:

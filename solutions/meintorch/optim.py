@@ -26,7 +26,7 @@ class Optimizer:
             raise ValueError("an optimizer needs parameters, and there are none")
         if not lr >= 0.0:
             raise ValueError(f"the learning rate is 0 or more, not {lr}")
-        self.lr = lr
+        self.lr = float(lr)  # a plain float, not np.float64, leaves float32 as it is
         self.steps = 0
         self.state: list[dict[str, np.ndarray]] = [{} for _ in self.params]  # what is remembered of each parameter
 
@@ -66,6 +66,7 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum if asked for.
 
     With momentum a parameter keeps a velocity: v = momentum * v + gradient, and moves by lr * v (as in PyTorch).
+    Polyak 1964, https://doi.org/10.1016/0041-5553(64)90137-5. Raises ValueError unless 0 <= momentum < 1.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float, momentum: float = 0.0):
@@ -81,12 +82,12 @@ class SGD(Optimizer):
             self.move(parameter, self.velocity(parameter, state))
 
     def move(self, parameter: Tensor, direction: np.ndarray) -> None:
-        """A step of length lr against `direction`."""
-        # 07.1: against the gradient, since it points uphill.
+        """Move by lr * direction, downhill. `direction` has the parameter's shape and stays as it is."""
+        # 07.1: against the direction, since a gradient points uphill.
         parameter.data -= self.lr * direction
 
     def velocity(self, parameter: Tensor, state: dict[str, np.ndarray]) -> np.ndarray:
-        """The parameter's new velocity, which is kept in state["velocity"]. The first one is the gradient."""
+        """The parameter's new velocity, which is also kept in state["velocity"]. The first one is the gradient."""
         # 07.2: a part of the old velocity, plus the gradient.
         if "velocity" not in state:
             state["velocity"] = np.array(parameter.grad)
@@ -100,7 +101,7 @@ class Adam(Optimizer):
     """Steps of about the same length for every number, whatever the size of its gradient.
 
     Kingma and Ba 2015, https://arxiv.org/abs/1412.6980. `betas` are the decays of the two running means, of the
-    gradient and of its square; eps keeps the division from exploding.
+    gradient and of its square; eps keeps the division from exploding. Raises ValueError unless 0 <= beta < 1.
     """
 
     def __init__(
@@ -118,11 +119,12 @@ class Adam(Optimizer):
         mean, square = state["mean"], state["square"]
         # 07.3: both running means, both corrected for their start at 0, and the step.
         gradient, (beta1, beta2) = parameter.grad, self.betas
-        # Most of it happens in one array, `work`: making new ones takes longer than calculating.
+        # All of it happens in one array, `work`: new ones in every line would take about a third longer.
+        work = np.empty_like(mean)
         mean *= beta1
-        mean += (1.0 - beta1) * gradient
+        mean += np.multiply(gradient, 1.0 - beta1, out=work)
         square *= beta2
-        work = gradient * gradient
+        np.multiply(gradient, gradient, out=work)
         work *= 1.0 - beta2
         square += work
         np.divide(square, 1.0 - beta2**self.steps, out=work)
@@ -136,7 +138,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam, and every parameter also shrinks a little in each step, by itself and not through the gradient.
 
-    Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101
+    Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101. Raises ValueError for a weight decay below 0.
     """
 
     def __init__(
@@ -148,6 +150,8 @@ class AdamW(Adam):
         weight_decay: float = 1e-2,
     ):
         super().__init__(params, lr, betas, eps)
+        if not weight_decay >= 0.0:
+            raise ValueError(f"the weight decay is 0 or more, not {weight_decay}")
         self.weight_decay = weight_decay
 
     def update(self, parameter: Tensor, state: dict[str, np.ndarray]) -> None:
@@ -165,8 +169,8 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     # 07.5: one length for all of them, one factor for all of them, so that the direction stays.
     norm = math.sqrt(sum(float(np.vdot(parameter.grad, parameter.grad)) for parameter in params))
     if norm > max_norm:
-        for parameter in params:
-            parameter.grad *= max_norm / norm
+        for parameter in params:  # not `*=`, which a gradient that nothing has arrived at would refuse
+            parameter.grad = parameter.grad * (float(max_norm) / norm)
     return norm
 
 
@@ -179,5 +183,7 @@ def cosine_schedule(step: int, total_steps: int, peak: float, warmup_steps: int 
     # 07.6: how far along is it? The cosine goes from 1 to -1 while that goes from 0 to 1.
     if step < warmup_steps:
         return peak * (step + 1) / warmup_steps
-    progress = min(1.0, (step - warmup_steps) / max(1, total_steps - warmup_steps))
+    if step >= total_steps:
+        return floor
+    progress = (step - warmup_steps) / (total_steps - warmup_steps)
     return floor + (peak - floor) * 0.5 * (1.0 + math.cos(math.pi * progress))

@@ -272,9 +272,21 @@ class _NothingYet(np.ndarray):
     """
 
     def __iadd__(self, gradient):
-        if getattr(gradient, "shape", None) == self.shape and gradient.dtype == self.dtype:
+        if getattr(gradient, "shape", None) == self.shape and gradient.dtype == self.dtype and not self.flags.writeable:
             return gradient  # the setter of Tensor.grad keeps a copy
-        return np.add(self.view(np.ndarray), gradient, dtype=self.dtype, casting="same_kind")
+        return np.add(self, gradient, dtype=self.dtype, casting="same_kind")
+
+    def __isub__(self, other):
+        return self - other
+
+    def __imul__(self, other):
+        return self * other
+
+    def __itruediv__(self, other):
+        return self / other
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return array[()] if return_scalar else array  # what is computed from it is an ordinary array again
 
     def __repr__(self):
         return repr(self.view(np.ndarray))

@@ -119,6 +119,23 @@ def test_a_gradient_reads_as_zeros_until_something_arrives():
     np.testing.assert_array_equal(Tensor([[1.0, 2.0]]).grad, [[0.0, 0.0]])
 
 
+def test_what_is_computed_from_a_gradient_that_is_not_there_is_an_ordinary_array():
+    x = Tensor([1.0, 2.0])
+    moved = x.data - 0.1 * x.grad
+    assert type(moved) is np.ndarray
+    moved += np.array([1.0, 1.0])
+    np.testing.assert_array_equal(moved, [2.0, 3.0])
+    own = x.grad.copy()
+    own[0] = 5.0
+    own += np.array([1.0, 1.0])
+    np.testing.assert_array_equal(own, [6.0, 1.0])
+    x.grad *= 3.0
+    x.grad -= np.array([1.0, 2.0])
+    x.grad /= 2.0
+    np.testing.assert_array_equal(x.grad, [-0.5, -1.0])
+    assert type(np.sum(Tensor([1.0, 2.0]).grad)) is np.float64
+
+
 def test_no_two_tensors_share_a_gradient():
     upstream = np.array([1.0, 2.0])
     a, b = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])

@@ -9,30 +9,35 @@ from meintorch.activations import relu, stable_log_softmax
 from meintorch.shapes import mean, sum
 from meintorch.tensor import Tensor, as_tensor
 
-# Every loss takes reduction="mean" (over the examples), "sum", or "none" for the losses one by one.
+# Every loss takes reduction="mean" (of all the losses that there are), "sum", or "none" for the losses one by one.
 
 
 def mse_loss(prediction: Tensor, target: Any, reduction: str = "mean") -> Tensor:
     """The squared error (prediction - target) ** 2. `target` is an array or Tensor of the same shape.
 
-    Raises ValueError if the shapes differ: broadcasting would compare every prediction with every target.
+    The result has the dtype of the prediction: shape () for "mean" and "sum", the shape of the prediction for "none".
+    Raises ValueError if the shapes differ (broadcasting would compare every prediction with every target) or the
+    reduction is none of the three.
     """
+    prediction = as_tensor(prediction)
     target = as_tensor(target, like=prediction)
     check_same_shape(prediction, target, "mse_loss", "target")
-    # TODO 06.1: the difference times itself; the reduction is given.
+    # TODO 06.1: each error is squared; reduce() is given.
     raise NotImplementedError("TODO 06.1")
 
 
 def hinge_loss(scores: Tensor, labels: Any, reduction: str = "mean") -> Tensor:
     """The max-margin loss relu(1 - label * score). `labels` holds a 1 or a -1 for each score, in the same shape.
 
-    Raises ValueError if the shapes differ or a label is neither 1 nor -1.
+    The result has the dtype of the scores: shape () for "mean" and "sum", the shape of the scores for "none".
+    Raises ValueError if the shapes differ, a label is neither 1 nor -1, or the reduction is none of the three.
     """
+    scores = as_tensor(scores)
     labels = as_tensor(labels, like=scores)
     check_same_shape(scores, labels, "hinge_loss", "labels")
     if not np.isin(labels.data, (-1.0, 1.0)).all():
         raise ValueError(f"the labels of hinge_loss are 1 and -1, not {np.setdiff1d(labels.data, (-1.0, 1.0))[0]}")
-    # TODO 06.2: zero beyond the margin of 1, growing below it.
+    # TODO 06.2: nothing to pay on the right side beyond a margin of 1, more and more before it; reduce() is given.
     raise NotImplementedError("TODO 06.2")
 
 
@@ -41,11 +46,14 @@ def nll_loss(log_probabilities: Tensor, labels: Any, reduction: str = "mean") ->
 
     log_probabilities  shape (..., classes)
     labels             integers of shape (...), from 0 to classes - 1
-    Raises TypeError for labels that are not integers, ValueError for a wrong shape or a class that there is not.
+    The result has the dtype of the log-probabilities: shape () for "mean" and "sum", (...) for "none".
+    Raises TypeError for labels that are not integers, ValueError for a wrong shape, for a class that there is not, or
+    if the reduction is none of the three.
     """
+    log_probabilities = as_tensor(log_probabilities)
     labels = check_labels(labels, log_probabilities)
-    hot = one_hot(labels, log_probabilities.shape[-1])  # a 1 at the right class, 0 elsewhere
-    # TODO 06.3: one number of each row is picked: multiply with the one-hot row, and sum it up.
+    hot = one_hot(labels, log_probabilities)  # in each row a 1 at the right class, 0 elsewhere
+    # TODO 06.3: pick one number out of each row, with a product and a sum; then its sign, and reduce().
     raise NotImplementedError("TODO 06.3")
 
 
@@ -54,15 +62,18 @@ def cross_entropy(logits: Tensor, labels: Any, reduction: str = "mean") -> Tenso
 
     logits  shape (..., classes): any numbers, the larger the likelier
     labels  integers of shape (...), from 0 to classes - 1
-    Raises TypeError for labels that are not integers, ValueError for a wrong shape or a class that there is not.
+    The result has the dtype of the logits: shape () for "mean" and "sum", (...) for "none".
+    Raises TypeError for labels that are not integers, ValueError for a wrong shape, for a class that there is not, or
+    if the reduction is none of the three.
     """
+    logits = as_tensor(logits)
     labels = check_labels(labels, logits)
     log_probabilities = stable_log_softmax(logits.data, -1)
-    right = labels[..., None]  # where in each row the right class is, for np.take_along_axis and np.put_along_axis
-    out = Tensor(-np.take_along_axis(log_probabilities, right, -1)[..., 0], (logits,), "cross_entropy")
+    picked = np.take_along_axis(log_probabilities, labels[..., None], -1)[..., 0]
+    out = Tensor(-picked, (logits,), "cross_entropy")
 
     def _backward(upstream):
-        # TODO 06.4: softmax minus one-hot, in each row times what arrives at its loss.
+        # TODO 06.4: softmax minus one-hot, each row times what arrives at its loss.
         raise NotImplementedError("TODO 06.4")
 
     out._backward = _backward
@@ -72,14 +83,19 @@ def cross_entropy(logits: Tensor, labels: Any, reduction: str = "mean") -> Tenso
 def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: str = "mean") -> Tensor:
     """The cross-entropy of sigmoid(logits) with probabilities, -(t * log(s) + (1 - t) * log(1 - s)), for any logit.
 
-    `targets` holds the probability of a yes, from 0 to 1 (mostly 0 or 1), in the shape of the logits.
-    Raises ValueError if the shapes differ or a target is not between 0 and 1.
+    `targets` holds the probability t of a yes, from 0 to 1 (mostly 0 or 1), in the shape of the logits. No gradient
+    goes to it. The result has the dtype of the logits: shape () for "mean" and "sum", theirs for "none".
+    Raises ValueError if the shapes differ, a target is not between 0 and 1, or the reduction is none of the three.
     """
-    t = as_tensor(targets, like=logits)
+    logits = as_tensor(logits)
+    t = as_tensor(targets, like=logits).data
     check_same_shape(logits, t, "binary_cross_entropy_with_logits", "targets")
-    if not ((t >= 0.0) & (t <= 1.0)).all():  # comparisons of a Tensor give arrays
-        raise ValueError("the targets of binary_cross_entropy_with_logits are probabilities from 0 to 1")
-    losses, slope = stable_binary_cross_entropy(logits.data, t.data)
+    outside = t[~((t >= 0.0) & (t <= 1.0))]  # nan is outside too
+    if outside.size:
+        raise ValueError(
+            f"the targets of binary_cross_entropy_with_logits are probabilities from 0 to 1, not {outside[0]}"
+        )
+    losses, slope = stable_binary_cross_entropy(logits.data, t)
     out = Tensor(losses, (logits,), "binary_cross_entropy")
 
     def _backward(upstream):
@@ -90,8 +106,8 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
 
 
 def stable_binary_cross_entropy(z: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The loss of each logit z with target t, and its slope, on plain arrays, for logits of any size."""
-    # TODO 06.5: log(1 + exp(-|z|)) never overflows; the slope is sigmoid(z) - t.
+    """The loss of each logit z with target t, and its slope, on plain arrays of one shape, for logits of any size."""
+    # TODO 06.5: with -|z| no power overflows; the slope is sigmoid(z) - t. Return both.
     raise NotImplementedError("TODO 06.5")
 
 
@@ -99,15 +115,15 @@ def stable_binary_cross_entropy(z: np.ndarray, t: np.ndarray) -> tuple[np.ndarra
 
 
 def l2_penalty(parameters: Iterable[Tensor], strength: float) -> Tensor:
-    """`strength` times the sum of the squares of all parameters, to be added to a loss."""
-    total = as_tensor(0.0)
+    """`strength` times the sum of the squares of all parameters, to be added to a loss: shape (), their dtype."""
+    total = 0.0  # a plain number, which leaves float32 as it is
     for parameter in parameters:
-        total = sum(parameter * parameter) + total
-    return total * strength
+        total = total + sum(parameter * parameter)
+    return as_tensor(total * strength)
 
 
 def reduce(losses: Tensor, reduction: str) -> Tensor:
-    """The mean or the sum of all losses, or the losses themselves for "none"."""
+    """The mean or the sum of all losses, or the losses themselves for "none". Raises ValueError for anything else."""
     if reduction == "mean":
         return mean(losses)
     if reduction == "sum":
@@ -117,23 +133,26 @@ def reduce(losses: Tensor, reduction: str) -> Tensor:
     raise ValueError(f'reduction is "mean", "sum" or "none", not {reduction!r}')
 
 
-def one_hot(labels: np.ndarray, classes: int) -> np.ndarray:
-    """Rows of zeros with a 1 at the label: labels of shape (...) give (..., classes), float64."""
-    return (labels[..., None] == np.arange(classes)).astype(np.float64)
+def one_hot(labels: np.ndarray, like: Tensor) -> np.ndarray:
+    """In each row a 1 at the label and 0 elsewhere: an array of the shape (..., classes) and dtype of `like`."""
+    return (labels[..., None] == np.arange(like.shape[-1])).astype(like.dtype)
 
 
 def check_labels(labels: Any, scores: Tensor) -> np.ndarray:
-    """Return class labels as an array of integers that fits scores of shape (..., classes)."""
+    """Return class labels as an array of integers that fits scores of shape (..., classes), or say why they do not."""
+    if isinstance(labels, Tensor):
+        raise TypeError("class labels are an array of integers, not a Tensor, whose numbers are floats")
     labels = np.asarray(labels)
     if labels.dtype.kind not in "iu":
         raise TypeError(f"class labels are integers, not {labels.dtype}")
+    if scores.ndim == 0:
+        raise ValueError("the scores need an axis with a score for each class, not shape ()")
     if labels.shape != scores.shape[:-1]:
         raise ValueError(f"scores of shape {scores.shape} need labels of shape {scores.shape[:-1]}, not {labels.shape}")
-    outside = labels[(labels < 0) | (labels >= scores.shape[-1])]
+    classes = scores.shape[-1]
+    outside = labels[(labels < 0) | (labels >= classes)]
     if outside.size:
-        raise ValueError(
-            f"with {scores.shape[-1]} classes a label is from 0 to {scores.shape[-1] - 1}, not {outside[0]}"
-        )
+        raise ValueError(f"with {classes} classes a label is from 0 to {classes - 1}, not {outside[0]}")
     return labels
 
 

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from meintorch.shapes import reshape, transpose
 from meintorch.tensor import Tensor, as_tensor, operation, unbroadcast
 
@@ -31,7 +33,7 @@ def matmul(a: Any, b: Any) -> Tensor:
     out = Tensor(a.data @ b.data, (a, b), "@")
 
     def _backward(upstream):
-        # TODO 03.5: chapter 02's two products, with the last two axes transposed, and broadcasting undone.
+        # TODO 03.5: chapter 02's two products for every pair of matrices, and broadcasting undone.
         raise NotImplementedError("TODO 03.5")
 
     out._backward = _backward
@@ -55,6 +57,8 @@ def dot(a: Any, b: Any) -> Tensor:
     """NumPy's dot: the last axis of a meets the last but one of b, and all other axes stay, a's before b's.
 
     (k,), (k,) -> ();  (n, k), (k, m) -> (n, m);  (i, n, k), (j, k, m) -> (i, n, j, m);  a number multiplies.
+
+    Raises ValueError if the sizes of the axes that meet differ.
     """
     a, b = pair(a, b)
     if a.ndim == 0 or b.ndim == 0:

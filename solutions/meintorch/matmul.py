@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from meintorch.shapes import reshape, transpose
 from meintorch.tensor import Tensor, as_tensor, operation, unbroadcast
 
@@ -31,11 +33,11 @@ def matmul(a: Any, b: Any) -> Tensor:
     out = Tensor(a.data @ b.data, (a, b), "@")
 
     def _backward(upstream):
-        # 03.5: chapter 02's two products, with the last two axes transposed, and broadcasting undone.
+        # 03.5: chapter 02's two products for every pair of matrices, and broadcasting undone.
         if a.requires_grad:
-            a.grad += unbroadcast(upstream @ b.data.swapaxes(-1, -2), a.shape)
+            a.grad += unbroadcast(upstream @ np.swapaxes(b.data, -1, -2), a.shape)
         if b.requires_grad:
-            b.grad += unbroadcast(a.data.swapaxes(-1, -2) @ upstream, b.shape)
+            b.grad += unbroadcast(np.swapaxes(a.data, -1, -2) @ upstream, b.shape)
 
     out._backward = _backward
     return out
@@ -64,6 +66,8 @@ def dot(a: Any, b: Any) -> Tensor:
     """NumPy's dot: the last axis of a meets the last but one of b, and all other axes stay, a's before b's.
 
     (k,), (k,) -> ();  (n, k), (k, m) -> (n, m);  (i, n, k), (j, k, m) -> (i, n, j, m);  a number multiplies.
+
+    Raises ValueError if the sizes of the axes that meet differ.
     """
     a, b = pair(a, b)
     if a.ndim == 0 or b.ndim == 0:

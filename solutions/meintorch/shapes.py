@@ -12,7 +12,7 @@ Axis = int | Sequence[int] | None  # of a reduction: one axis, several, or all o
 
 @operation
 def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes. With keepdims they stay, with size 1. Raises ValueError for an axis that x does not have."""
+    """Sum over axes. With keepdims they stay, with size 1. Raises IndexError for an axis that x does not have."""
     x, axis = as_tensor(x), axes_of(axis)
     out = Tensor(np.sum(x.data, axis=axis, keepdims=keepdims), (x,), "sum")
 
@@ -28,7 +28,7 @@ def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @operation
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes. With keepdims they stay, with size 1."""
+    """The mean over axes. With keepdims they stay, with size 1. Raises IndexError for an axis that x does not have."""
     x, axis = as_tensor(x), axes_of(axis)
     count = x.size if axis is None else math.prod(x.shape[one] for one in axis)
     # 03.2: the sum, divided by how many numbers go into it.
@@ -61,10 +61,10 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     x = as_tensor(x)
     axes = tuple(range(x.ndim))[::-1] if axes is None else axes_of(axes)
     out = Tensor(np.transpose(x.data, axes), (x,), "transpose")
-    axes = tuple(axis % x.ndim for axis in axes)
+    axes = tuple(axis % x.ndim for axis in axes)  # counted from the front: the last is ndim - 1, not -1
 
     def _backward(upstream):
-        # 03.4: the axes go back to where they came from: argsort gives the order that undoes `axes`.
+        # 03.4: every axis goes back to the place that it came from.
         x.grad += np.transpose(upstream, np.argsort(axes))
 
     out._backward = _backward

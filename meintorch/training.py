@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,17 @@ Loss = Callable[[Tensor, np.ndarray], Tensor]  # from a model's output and the r
 class DataLoader:
     """Examples in batches: iterating gives pairs (inputs, answers) of arrays, the last batch may be shorter.
 
-    With shuffle the order is a new one in every round, and the same ones in the same order from the same seed.
-    Raises ValueError if inputs and answers differ in number, or for a batch size below 1.
+    With shuffle every round has a new order; the same seed gives the same orders again.
+    Inputs and answers have shapes (n, ...) with n at least 1; both keep their dtype.
+    Raises ValueError if inputs and answers differ in number, if there are none, or for a batch size below 1.
     """
 
     def __init__(self, inputs: np.ndarray, answers: np.ndarray, batch_size: int, shuffle: bool = True, seed: int = 0):
         self.inputs, self.answers = np.asarray(inputs), np.asarray(answers)
         if len(self.inputs) != len(self.answers):
             raise ValueError(f"{len(self.inputs)} inputs and {len(self.answers)} answers: there must be one for each")
+        if len(self.inputs) == 0:
+            raise ValueError("there are no examples to make batches of")
         if batch_size < 1:
             raise ValueError(f"a batch holds at least one example, not {batch_size}")
         self.batch_size, self.shuffle = batch_size, shuffle
@@ -43,7 +45,7 @@ class DataLoader:
 
 def train_step(model: Module, loss: Loss, optimizer: Optimizer, inputs: np.ndarray, answers: np.ndarray) -> float:
     """Learn from one batch: every parameter moves once. Returns the batch's loss before the step, a plain number."""
-    # TODO 08.2: forward, gradients afresh, backward, step. A float goes out: a Tensor would keep the whole graph alive.
+    # TODO 08.2: loss, gradients, step. Nothing from an earlier batch may count, and a plain float goes out.
     raise NotImplementedError("TODO 08.2")
 
 
@@ -67,7 +69,7 @@ def evaluate(model: Module, loss: Loss, loader: DataLoader) -> tuple[float, floa
     It is put into eval mode meanwhile, and afterwards into the mode it was in.
     """
     was_training = model.training
-    # TODO 08.4: eval mode, and each batch counts as many times as it has examples.
+    # TODO 08.4: eval mode meanwhile; every example counts the same, also in a short last batch.
     raise NotImplementedError("TODO 08.4")
 
 
@@ -85,10 +87,13 @@ def fit(
 
     A line has "epoch" (from 1), "loss" (the mean over the epoch's batches) and, with `held_out`, "held_out_loss" and
     "held_out_accuracy". With `patience`, training ends early when held_out_loss has not fallen below its best for that
-    many epochs, and the parameters of the best epoch are put back. `progress` shows a bar.
+    many epochs; early or not, the parameters of the best epoch are put back. `progress` shows a bar.
+    Raises ValueError for a patience below 1, or without held_out.
     """
     if patience is not None and held_out is None:
         raise ValueError("patience needs held_out: without other examples there is no telling when to stop")
+    if patience is not None and patience < 1:
+        raise ValueError(f"patience is at least 1 epoch, not {patience}")
     history: list[dict[str, float]] = []
     best = Best(model)
     # TODO 08.5: in every epoch all batches, then a look at the held-out examples; with patience, the best epoch wins.
@@ -129,21 +134,21 @@ def save_checkpoint(path: str | os.PathLike, model: Module, optimizer: Optimizer
     """Save parameters, the optimizer's state and notes (anything that JSON can hold) to a file.
 
     The file is written beside its place and then moved there: whenever the process is killed, either the old
-    checkpoint or the new one is whole.
+    checkpoint or the new one is whole. (The unfinished one may then be left over, as ".name.number".)
     """
     path = Path(path)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     arrays = {f"model/{name}": array for name, array in model.state_dict().items()}
     if optimizer is not None:
         arrays |= {f"optimizer/{name}": np.asarray(array) for name, array in optimizer.state_dict().items()}
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(unfinished, "wb") as file:
             np.savez(file, notes=json.dumps(notes), **arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
     except BaseException:
-        os.unlink(unfinished)
+        unfinished.unlink(missing_ok=True)
         raise
 
 

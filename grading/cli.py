@@ -19,7 +19,7 @@ python grader.py all          check every chapter
    --goal                     the harder suite as well
    --solution                 the same tests on the reference
    --package DIR              on the package in DIR instead of meintorch/
-   --timeout S                seconds a test may take (10)
+   --timeout S                seconds a test may take (15)
    --json                     one JSON document on stdout, nothing else
 python grader.py hint 02.2    the next hint for a task (again: the one after it;
                               with a number, hint 02.2 1: that one)
@@ -74,7 +74,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.error = _wrong
     parser.add_argument("words", nargs="*")
     parser.add_argument("--package", type=Path)
-    parser.add_argument("--timeout", type=_seconds, default=10.0)
+    parser.add_argument("--timeout", type=_seconds, default=15.0)
     for flag in ("--goal", "--solution", "--json", "--spoil", "--check", "--help", "-h"):
         parser.add_argument(flag, action="store_true")
     options = parser.parse_args(arguments)

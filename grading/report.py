@@ -90,7 +90,7 @@ class Report:
 
 
 def grade(
-    chapter: Chapter, package: Path = PACKAGE, task: Task | None = None, goal: bool = False, timeout: float = 10.0
+    chapter: Chapter, package: Path = PACKAGE, task: Task | None = None, goal: bool = False, timeout: float = 15.0
 ) -> Report:
     """Check a chapter, or one task of it, on the package in a folder.
 

@@ -163,6 +163,8 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
     }
     environment = {key: value for key, value in os.environ.items() if KEPT_VARIABLES.fullmatch(key)}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for library in ("OMP", "OPENBLAS", "MKL"):  # small arrays: more threads only wait for each other on a busy machine
+        environment.setdefault(f"{library}_NUM_THREADS", "1")
     if os.name == "posix":
         group = {"start_new_session": True}
     else:

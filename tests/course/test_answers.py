@@ -57,7 +57,7 @@ def report_of(tmp_path_factory, request):
         package = tmp_path_factory.mktemp("package") / "meintorch"
         shutil.copytree(course.REFERENCE, package, ignore=shutil.ignore_patterns("__pycache__"))
         answer(package, one.task, list(one.bodies))
-        return grade(course.find_task(one.task)[0], package, goal=one in RIGHT)
+        return grade(course.find_task(one.task)[0], package, goal=one in RIGHT, timeout=60.0)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(wanted, pool.map(report, wanted))).__getitem__

@@ -202,6 +202,7 @@ def _judge(
                     (frame for frame in result.frames[::-1] if _is_in(places, frame)), result.location
                 )
             if result.status in ("failed", "error") and result.kind and not result.is_check:
+                result.diagnosis = result.diagnosis or explain_error(result.kind, result.message)
                 result.message = _sentence(result)
             if todo:
                 result.message = f"stops at the TODO of {todo.group(1)}"
@@ -239,6 +240,21 @@ def _part_for(task: Task, result: Result) -> Part:
     name = f"_{result.name}_"
     named = [[len(one) for one in part.region.qualname.split(".") if f"_{one}_" in name] for part in task.parts]
     return task.parts[named.index(max(named))]  # of log_softmax and stable_log_softmax the longer one, if it is there
+
+
+def explain_error(kind: str, message: str) -> str | None:
+    """What lies behind some of Python's own errors that say little to somebody who meets them for the first time."""
+    if kind == "TypeError" and ("does not support ufuncs" in message or "unexpected keyword argument 'out'" in message):
+        return "NumPy's functions take arrays, and this is a Tensor: use operators and meintorch's functions."
+    if kind == "RecursionError":
+        return "A function calls itself, directly or by way of another, and never comes to an end."
+    if kind == "UnboundLocalError":
+        return (
+            "An assignment, += and -= too, makes a name local to its whole function. Give the result a name of its own."
+        )
+    if kind == "AttributeError" and "'NoneType'" in message:
+        return "Something is None here: does a function that was called lack its return?"
+    return None
 
 
 def _sentence(result: Result) -> str:

@@ -76,7 +76,7 @@ def show_report(report: Report, place: dict | None) -> None:
     if failed:
         show_failure(failed)
     elif upstream:
-        show_failure(upstream)
+        show_failure(upstream, cause=False)
         say()
         paragraph(
             f"With the reference in place of your {upstream.needs}, this passes: the cause is {upstream.needs}, "
@@ -107,8 +107,8 @@ def show_report(report: Report, place: dict | None) -> None:
     say()
 
 
-def show_failure(one: TaskReport) -> None:
-    """Print a task's first failure: the evidence, the place in the learner's file and the likely cause."""
+def show_failure(one: TaskReport, cause: bool = True) -> None:
+    """Print a task's first failure: the evidence, the place in the learner's file and, if asked, the likely cause."""
     result = one.first_failure
     say()
     say((f" {one.task.id} {one.task.title}: ", "bold"), (sentence_of(result.name), "bold"))
@@ -119,7 +119,7 @@ def show_failure(one: TaskReport) -> None:
             paragraph(result.location["source"], indent=6)
     say()
     paragraph(result.message)
-    if result.diagnosis:
+    if result.diagnosis and cause:
         say()
         paragraph(result.diagnosis)
     show_output(result.output)

@@ -45,13 +45,18 @@ def test_ten_examples_in_batches_of_four_make_four_and_four_and_two():
     sizes = [len(one) for one, _ in batches]
     if sizes != [4, 4, 2]:
         why = {
-            (4, 4): "The last two are dropped: a batch may be shorter, and every example counts.",
+            (4, 4): "The short batch at the end is missing: a batch may be shorter, and every example counts.",
             (4,): "The round ends after one batch: is there a return where a yield belongs?",
             (10,): "Everything comes in one batch: self.batch_size says how many belong in each.",
             (1,) * 10: "They come one by one: self.batch_size says how many belong in a batch.",
             (4, 4, 4): "The last batch is filled up: it holds only what is left.",
         }
-        raise CheckFailed(f"10 examples in batches of 4 come in {sizes}, expected [4, 4, 2]", why.get(tuple(sizes)))
+        seen = np.concatenate([one[:, 0] for one, _ in batches]) if batches else np.array([])
+        if np.unique(seen).size < seen.size:
+            cause = "Some examples come twice: the next batch starts a whole batch further on."
+        else:
+            cause = why.get(tuple(sizes))
+        raise CheckFailed(f"10 examples in batches of 4 come in {sizes}, expected [4, 4, 2]", cause)
     what = "10 examples in batches of 4, not shuffled:\nthe {} of batch {}"
     check_close(batches[1][0], inputs[4:8], what.format("inputs", 2), probe=shuffled_unasked)
     check_close(batches[1][1], answers[4:8], what.format("answers", 2), probe=shuffled_unasked)

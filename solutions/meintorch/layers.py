@@ -47,9 +47,9 @@ class Module:
                 waiting.extend([(f"{name}.{key}", member) for key, member in members_of(value).items()][::-1])
         return found
 
-    def train(self) -> "Module":
-        """Tell this module and all inside it that they are learning. Returns the module."""
-        return self._set_training(True)
+    def train(self, mode: bool = True) -> "Module":
+        """Tell this module and all inside it that they are learning (with False: `eval`). Returns the module."""
+        return self._set_training(bool(mode))
 
     def eval(self) -> "Module":
         """Tell this module and all inside it that they are being used, not taught. Returns the module."""

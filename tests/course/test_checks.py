@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from grading.report import explain_error
 from meintorch.tensor import Tensor
 from meintorch.value import Value
 from tests._helpers import (
@@ -154,6 +155,21 @@ def test_a_rule_that_holds_its_result_is_found():
     check_freed(lambda x: x * 2.0, Tensor([1.0]), of="x * 2")
     with pytest.raises(CheckFailed, match="stays in memory"):
         check_freed(holding, Tensor([1.0]), of="x * 2")
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (lambda: np.maximum(0.0, Tensor([1.0])), "NumPy's functions take arrays"),
+        (lambda: np.sum(Tensor([1.0]), axis=-1), "NumPy's functions take arrays"),
+        (lambda: np.square(Tensor([1.0])), "NumPy's functions take arrays"),
+        (lambda: None.shape, "lack its return"),
+    ],
+)
+def test_some_of_pythons_own_errors_are_explained(code, words):
+    with pytest.raises((TypeError, AttributeError)) as failure:
+        code()
+    assert words in explain_error(failure.type.__name__, str(failure.value))
 
 
 def test_a_mistake_is_named_only_if_it_is_the_only_one_that_fits():

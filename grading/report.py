@@ -282,7 +282,7 @@ def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: f
 
     still_open = [one for one in report.tasks if one.status == "failed"]
     if still_open:
-        for one, culprit in _blame_earlier_chapters(folder, report.chapter, still_open, passing):
+        for one, culprit in _blame_earlier_tasks(folder, report, still_open, passing):
             one.status, one.needs = "blocked", culprit
             still_open.remove(one)
     while len(still_open) > 1:
@@ -294,41 +294,49 @@ def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: f
             still_open.remove(one)
 
 
-def _blame_earlier_chapters(
-    folder: Path, chapter: Chapter, failed: list[TaskReport], passing: Callable[[list[TaskReport]], list[TaskReport]]
+def _blame_earlier_tasks(
+    folder: Path, report: Report, failed: list[TaskReport], passing: Callable[[list[TaskReport]], list[TaskReport]]
 ) -> list[tuple[TaskReport, str]]:
-    """The failed tasks that pass with the reference's files in place of the learner's for the earlier chapters.
+    """The failed tasks that pass with the reference in place of what the learner wrote before this report's tasks.
 
     Each comes with its culprit: a task, or a chapter where the mistake is in its given lines. Leaves the stage with the
     learner's own files.
     """
-    earlier = [one for one in chapters() if one.number < chapter.number]
-    own = {name: read_source(folder / "meintorch" / name) for one in earlier for name in one.files}
-    reference = {name: read_source(REFERENCE / name) for name in own}
-    if own == reference:
-        return []
+    here = report.chapter
+    earlier = [one for one in chapters() if one.number < here.number]
+    before = [task for one in earlier for task in one.tasks]
+    before += here.tasks[: here.tasks.index(report.tasks[0].task)]  # where one task alone was asked for
+    parts = [(task.id, part) for task in before for part in task.parts]
+    own = {part.file: read_source(folder / "meintorch" / part.file) for _, part in parts}
+    reference = {name: read_source(REFERENCE / name) for one in earlier for name in one.files}
 
-    def lay_out(files: dict[str, str]) -> None:
+    def lay_out(files: dict[str, str], answered: list[tuple[str, Part]]) -> None:
         for name, source in files.items():
             (folder / "meintorch" / name).write_text(source, encoding="utf-8")
+        for _, part in answered:
+            _put(folder, part, part.region.answer())
 
-    lay_out(reference)
+    lay_out({**own, **reference}, [(task, part) for task, part in parts if part.file not in reference])
+    if all(read_source(folder / "meintorch" / name) == source for name, source in own.items()):
+        return []
     innocent = passing(failed)
     blamed = []
-    parts = [(task.id, part) for one in earlier for task in one.tasks for part in task.parts]
     for one in innocent:
         # With the first `high` answers from the reference it passes, with the first `low` it does not.
         low, high = 0, len(parts) + 1
         while high - low > 1:
             middle = (low + high) // 2
-            lay_out(own)
-            for _, part in parts[:middle]:
-                _put(folder, part, part.region.answer())
+            lay_out(own, parts[:middle])
             low, high = (low, middle) if passing([one]) else (middle, high)
-        guilty = high <= len(parts)
-        changed = next(name for name in own if own[name] != reference[name])
-        blamed.append((one, parts[high - 1][0] if guilty else next(c.number for c in earlier if changed in c.files)))
-    lay_out(own)
+        lay_out(own, [])
+        if high <= len(parts):
+            culprit, part = parts[high - 1]
+            one.first_failure.location = place_of(folder / "meintorch", part)
+        else:
+            changed = next((name for name in reference if own[name] != reference[name]), None)
+            culprit = next((chapter.number for chapter in earlier if changed in chapter.files), here.number)
+        blamed.append((one, culprit))
+    lay_out(own, [])
     return blamed
 
 

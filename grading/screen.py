@@ -72,7 +72,14 @@ def show_report(report: Report, place: dict | None) -> None:
         label, style = LABELS[one.status]
         say("  ", (label.ljust(10), style), one.task.id.ljust(7), one.task.title.ljust(39), _count(one))
     failed = next((one for one in report.tasks if one.first_failure and one.status in ("failed", "error")), None)
-    upstream = next((one for one in report.tasks if one.first_failure and _waits_for_earlier_chapter(one)), None)
+    upstream = next(
+        (
+            one
+            for one in report.tasks
+            if one.first_failure and (_waits_for_earlier_chapter(one) or _asked_alone(report))
+        ),
+        None,
+    )
     if failed:
         show_failure(failed)
     elif upstream:
@@ -91,7 +98,7 @@ def show_report(report: Report, place: dict | None) -> None:
         paragraph(next(filter(None, leftover), ""))
         paragraph(f"{place['file']}, line {place['line']}")
     say()
-    if report.passed and len(report.tasks) < len(report.chapter.tasks):
+    if report.passed and _asked_alone(report):
         say(" ", (f"{report.tasks[0].task.id} is done.", "green"), f" Next: {report.next}")
     elif report.passed:
         done = f"Chapter {report.chapter.number} is done."
@@ -111,7 +118,7 @@ def show_failure(one: TaskReport, cause: bool = True) -> None:
     """Print a task's first failure: the evidence, the place in the learner's file and, if asked, the likely cause."""
     result = one.first_failure
     say()
-    say((f" {one.task.id} {one.task.title}: ", "bold"), (sentence_of(result.name), "bold"))
+    paragraph(f"{one.task.id} {one.task.title}: {sentence_of(result.name)}", indent=1, style="bold")
     if result.location:
         paragraph(f"{result.location['file']}, line {result.location['line']}")
         if result.location.get("source") and not result.is_check:
@@ -216,3 +223,7 @@ def _count(one: TaskReport) -> str:
 
 def _waits_for_earlier_chapter(one: TaskReport) -> bool:
     return one.needs is not None and one.needs[:2] < one.task.id[:2]
+
+
+def _asked_alone(report: Report) -> bool:
+    return len(report.tasks) < len(report.chapter.tasks)

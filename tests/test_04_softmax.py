@@ -871,7 +871,7 @@ which_log_product = first_that_tells(
         lambda: arrived(lambda x: log_softmax(x, 1), Z, G),
         {
             "That is the rule of softmax. The logarithm has changed the slopes.": S * (G - (G * S).sum(**ROWS)),
-            "What arrives is weighted by the shares before it is summed. Here it is the plain sum.": G
+            "What arrives is weighted by the shares before it is summed. The plain sum belongs here.": G
             - S * (G * S).sum(**ROWS),
             "`result` is the logarithm of the shares. The shares themselves belong there.": G - LOG_S * G.sum(**ROWS),
             "The sum is taken off as it is. Each number takes off its share of it.": G - G.sum(**ROWS),

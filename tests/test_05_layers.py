@@ -672,7 +672,10 @@ def which_part() -> str | None:
     """The simplest thing to hold a tensor in, in which it is not found."""
     a, b = Tensor([5.0]), Tensor([6.0])
     cases = {
-        "Not even a tensor that the module itself holds is found: is it put into `found`?": (Box(a=a), [a]),
+        "Not even a tensor that the module itself holds is found: is it put into `found`, the one that was given?": (
+            Box(a=a),
+            [a],
+        ),
         "What a module inside holds is not found: how does the search go on there?": (Box(inner=Box(a=a)), [a]),
         "One module inside is searched, but not the one inside that.": (Box(inner=Box(inner=Box(a=a))), [a]),
         "A name is a whole path: two modules use the same name here, and one tensor takes the other's place.": (
@@ -819,7 +822,7 @@ def which_told() -> str | None:
     """The simplest place for a module to be in, in which it is not told."""
     one = Box()
     cases = {
-        "Not even the module itself is told: is `self.training` set?": one,
+        "Not even the module itself is told: is `self.training` set to what was asked for?": one,
         "A module inside is not told the same.": Box(inner=one),
         "Of two modules inside only the first is told: where does the loop end?": Box(first=Box(), second=one),
         "A module inside is told, but not the one inside that: who tells it?": Box(inner=Box(inner=one)),

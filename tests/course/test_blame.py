@@ -1,0 +1,51 @@
+"""A mistake in an earlier task is found where it is, and not blamed on the task that it breaks."""
+
+from grading import course
+from grading.report import grade
+
+NO_KEEPDIMS = "while gradient.ndim > len(shape):\n    gradient = gradient.sum(axis=0)\nreturn gradient\n"
+SAME_SHAPE = "x.grad += upstream\n"
+
+
+def statuses(report) -> dict:
+    return {one.task.id: (one.status, one.needs) for one in report.tasks}
+
+
+def test_a_mistake_of_an_earlier_chapter_is_named_with_its_place(package):
+    folder = package("reference", {"02.5": NO_KEEPDIMS})
+    report = grade(course.find_chapter("03"), folder)
+    found = statuses(report)
+    assert found.pop("03.5") == ("blocked", "02.5")
+    assert set(found.values()) == {("passed", None)}
+    broken = next(one for one in report.tasks if one.task.id == "03.5").first_failure
+    assert broken.location["file"] == "meintorch/tensor.py"
+    assert report.next == "python grader.py 02.5"
+
+
+def test_a_task_asked_for_alone_is_not_blamed_for_an_earlier_one_of_its_chapter(package):
+    folder = package("reference", {"03.3": SAME_SHAPE})
+    chapter, task = course.find_task("03.7")
+    assert statuses(grade(chapter, folder, task)) == {"03.7": ("blocked", "03.3")}
+
+
+def test_a_task_that_is_wrong_itself_is_blamed_whatever_is_wrong_before_it(package):
+    folder = package("reference", {"02.5": NO_KEEPDIMS, "03.3": SAME_SHAPE})
+    found = statuses(grade(course.find_chapter("03"), folder))
+    assert found["03.3"] == ("failed", None)
+    assert found["03.5"] == ("blocked", "02.5")
+
+
+def test_a_changed_given_line_of_an_earlier_chapter_is_placed_in_that_chapter(package):
+    folder = package("reference")
+    path = folder / "tensor.py"
+    given = "out = Tensor(self.data * other.data"
+    path.write_text(path.read_text(encoding="utf-8").replace(given, f"{given} * 2.0"), encoding="utf-8")
+    chapter, task = course.find_task("03.2")
+    assert statuses(grade(chapter, folder, task)) == {"03.2": ("blocked", "02")}
+
+
+def test_a_task_that_an_earlier_chapter_has_not_done_yet_is_waited_for(package):
+    folder = package("reference", {"02.3": "stub"})
+    found = statuses(grade(course.find_chapter("03"), folder))
+    assert found["03.7"] == ("blocked", "02.3")
+    assert found["03.1"] == ("passed", None)

@@ -95,7 +95,8 @@ def show_report(report: Report, place: dict | None) -> None:
         leftover = [result.diagnosis for one in report.tasks for result in one.results if result.status == "todo"]
         say()
         paragraph(f"To do next: {place['task'].id} {place['task'].title}", indent=1)
-        paragraph(next(filter(None, leftover), ""))
+        for text in list(filter(None, leftover))[:1]:
+            paragraph(text)
         paragraph(f"{place['file']}, line {place['line']}")
     say()
     if report.passed and _asked_alone(report):

@@ -12,6 +12,7 @@ import textwrap
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 TASK_COMMENT = re.compile(r"#\s*(?:TODO\s+)?(\d\d\.\d+):\s*(.*)")
 
@@ -59,7 +60,7 @@ class Place:
 
 def find_regions(source: str) -> list[Region]:
     """Return the regions of a reference source, in the order of the file. Raises ValueError for a stray comment."""
-    tree = ast.parse(source)
+    tree = _parsed(source)
     lines = source.split("\n")
     comments = _task_comments(source)
     regions = []
@@ -105,7 +106,7 @@ def locate(source: str, region: Region) -> Place | None:
     Returns None where it cannot be told apart from the rest: the function is missing, its parameters have other names,
     or the given statements before it were changed.
     """
-    function = find_definition(ast.parse(source), region.qualname.split("."))
+    function = find_definition(_parsed(source), region.qualname.split("."))
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or _arguments(function) != region.arguments:
         return None
     lines = source.split("\n")
@@ -148,7 +149,7 @@ def find_definition(tree: ast.AST, path: list[str]) -> Definition | None:
 
 def definition_line(source: str, qualname: str) -> int | None:
     """The line of the named definition, or of the innermost one around it that exists."""
-    tree = ast.parse(source)
+    tree = _parsed(source)
     path = qualname.split(".")
     for length in range(len(path), 0, -1):
         found = find_definition(tree, path[:length])
@@ -184,7 +185,7 @@ def put(source: str, region: Region, text: str, skeleton: str) -> str:
     if locate(source, region) is not None:
         return fill(source, region, text)
     donor = fill(skeleton, region, text)
-    tree, donor_tree = ast.parse(source), ast.parse(donor)
+    tree, donor_tree = _parsed(source), _parsed(donor)
     path = region.qualname.split(".")
     # The outermost function around the region, a method or a function of the module, is what gets exchanged.
     depth = next(
@@ -209,6 +210,13 @@ def body_source(source: str, place: Place) -> str:
     return textwrap.dedent("\n".join(lines)).strip("\n") + "\n"
 
 
+@lru_cache(maxsize=64)
+def _parsed(source: str) -> ast.Module:
+    """The syntax tree of a source. The same few files are looked at again and again, and their trees only read."""
+    return ast.parse(source)
+
+
+@lru_cache(maxsize=64)
 def _task_comments(source: str) -> list[tuple[int, int, str]]:
     """(line, column, task) of every task comment that has a line to itself."""
     found = []

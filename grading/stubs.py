@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 
 from grading.course import PACKAGE, REFERENCE, ROOT
@@ -9,6 +10,7 @@ from grading.files import read_source, write_source
 from grading.regions import fill, find_regions, is_stub, locate
 
 
+@lru_cache(maxsize=64)
 def stub_of(reference: str) -> str:
     """Return a reference source with every task's answer replaced by its TODO."""
     stub = reference

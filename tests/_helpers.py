@@ -77,7 +77,7 @@ def check_rule(
             f"{name}.grad = {_show(gradient)}" for name, gradient in zip(inputs, before)
         )
 
-    given = np.array(upstream)
+    given, untouched = np.array(upstream), dict(zip(inputs, _fresh(inputs)))
     look_again = first_that_tells(
         lambda: _upstream_forgotten(operation, inputs, upstream),
         lambda: _overwritten(operation, inputs, upstream, expected, before),
@@ -96,6 +96,13 @@ def check_rule(
         raise CheckFailed(message, "That array belongs to others too. Compute a new one from it.")
     for (name, x), wanted in zip(inputs.items(), expected, strict=True):
         check_grad(x, wanted, of=of, at=at, name=name, probe=look_again)
+        check_close(x.data, untouched[name].data, f"y = {of} at {at}:\nafter the rule has run, {name}.data")
+    # A rule is linear in what arrives: the same with a factor of -0.5, and without gradients to begin with.
+    again = _fresh(untouched)
+    operation(*again)._backward(upstream * -0.5)
+    at = at.partition(", with gradients there already")[0] + " times -0.5"
+    for name, x, wanted, gradient in zip(inputs, again, expected, before):
+        check_grad(x, -0.5 * (np.asarray(wanted) - gradient), of=of, at=at, name=name)
 
 
 def check_freed(operation: Callable, *inputs, of: str) -> None:

@@ -31,6 +31,8 @@ class Region:
     ends_before: str | None  # the nested def that ends the region, if the end of the block does not
     arguments: str  # the function's parameter names: a body is written in terms of them
     line: int  # of the comment
+    last: int  # line of the answer
+    indent: int  # of its lines
 
     def stub(self) -> str:
         lines = self.comment.split("\n")
@@ -58,7 +60,8 @@ class Place:
         return self.statements[0].lineno if self.statements else self.first
 
 
-def find_regions(source: str) -> list[Region]:
+@lru_cache(maxsize=64)
+def find_regions(source: str) -> tuple[Region, ...]:
     """Return the regions of a reference source, in the order of the file. Raises ValueError for a stray comment."""
     tree = _parsed(source)
     lines = source.split("\n")
@@ -95,9 +98,19 @@ def find_regions(source: str) -> list[Region]:
                 ends_before=body[stop].name if stop < len(body) else None,
                 arguments=_arguments(function),
                 line=line,
+                last=body[stop - 1].end_lineno,
+                indent=column,
             )
         )
-    return regions
+    return tuple(regions)
+
+
+def without_answers(source: str) -> str:
+    """A reference source with every task's answer replaced by its TODO."""
+    for region in reversed(find_regions(source)):
+        indented = textwrap.indent(region.stub(), " " * region.indent)
+        source = _splice(source, region.line, region.last, indented)
+    return source
 
 
 def locate(source: str, region: Region) -> Place | None:
@@ -218,14 +231,16 @@ def _parsed(source: str) -> ast.Module:
 
 @lru_cache(maxsize=64)
 def _task_comments(source: str) -> list[tuple[int, int, str]]:
-    """(line, column, task) of every task comment that has a line to itself."""
+    """(line, column, task) of every task comment that has a line to itself and does not stand inside a string."""
     found = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and token.line[: token.start[1]].isspace():
-            match = TASK_COMMENT.match(token.string)
-            if match:
-                found.append((token.start[0], token.start[1], match.group(1)))
-    return found
+    for number, line in enumerate(source.split("\n"), 1):
+        match = TASK_COMMENT.match(line.strip())
+        if match:
+            found.append((number, len(line) - len(line.lstrip()), match.group(1)))
+    if not found:
+        return []
+    texts = [node for node in ast.walk(_parsed(source)) if isinstance(node, ast.Constant | ast.JoinedStr)]
+    return [one for one in found if not any(text.lineno <= one[0] <= text.end_lineno for text in texts)]
 
 
 def _definitions(node: ast.AST) -> Iterator[Definition]:
@@ -257,8 +272,9 @@ def _first_line(node: ast.stmt) -> int:
 
 def _header_end(source: str, function: ast.FunctionDef) -> int:
     """The line on which `def f(...) -> T:` ends. What stands between it and the first statement are comments."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return next(token.end[0] for token in tokens if token.type == tokenize.NEWLINE and token.end[0] >= function.lineno)
+    rest = "\n".join(source.split("\n")[function.lineno - 1 :])
+    tokens = tokenize.generate_tokens(io.StringIO(rest).readline)
+    return function.lineno - 1 + next(token.end[0] for token in tokens if token.type == tokenize.NEWLINE)
 
 
 def _docstring_length(function: ast.FunctionDef) -> int:

@@ -7,16 +7,13 @@ from pathlib import Path
 
 from grading.course import PACKAGE, REFERENCE, ROOT
 from grading.files import read_source, write_source
-from grading.regions import fill, find_regions, is_stub, locate
+from grading.regions import find_regions, is_stub, locate, without_answers
 
 
 @lru_cache(maxsize=64)
 def stub_of(reference: str) -> str:
     """Return a reference source with every task's answer replaced by its TODO."""
-    stub = reference
-    for region in find_regions(reference):
-        stub = fill(stub, region, region.stub())
-    return stub
+    return without_answers(reference)
 
 
 def stub_tree() -> dict[str, str]:

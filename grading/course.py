@@ -3,7 +3,7 @@
 import ast
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from grading import texts
@@ -47,7 +47,15 @@ class Chapter:
     slug: str  # "02_autograd"
     title: str
     tasks: tuple[Task, ...]
-    checks: tuple[Check, ...]
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """The tests of the chapter. Raises ValueError if one belongs to a task that there is not."""
+        checks = tuple(_checks(self.tests))
+        unknown = {check.task for check in checks} - {task.id for task in self.tasks}
+        if unknown:
+            raise ValueError(f"{self.tests.name} has tests of unknown tasks: {sorted(unknown)}")
+        return checks
 
     @property
     def text(self) -> Path:
@@ -78,11 +86,7 @@ def chapters() -> tuple[Chapter, ...]:
         if list(titles) != sorted((task for task in parts if task.startswith(number)), key=_order):
             raise ValueError(f"{path.name} has the tasks {list(titles)}, the reference has others")
         tasks = tuple(Task(task, name, tuple(parts[task])) for task, name in titles.items())
-        checks = tuple(_checks(TESTS / f"test_{path.stem}.py"))
-        unknown = {check.task for check in checks} - set(titles)
-        if unknown:
-            raise ValueError(f"test_{path.stem}.py has tests of unknown tasks: {sorted(unknown)}")
-        found.append(Chapter(number, path.stem, texts.title(text), tasks, checks))
+        found.append(Chapter(number, path.stem, texts.title(text), tasks))
     return tuple(found)
 
 

@@ -53,7 +53,7 @@ class Tensor:
     __array_ufunc__ = None  # so that array * tensor asks Tensor.__rmul__ instead of multiplying element by element
 
     def __init__(self, data: Any, _children: tuple = (), _op: str = ""):
-        if type(data) is not np.ndarray or data.dtype.char not in "fd":
+        if type(data) is not np.ndarray or data.dtype.char not in "fd" or not data.dtype.isnative:
             data = as_float_array(data)
         self.data = data
         self.requires_grad = not _children or any([child.requires_grad for child in _children])
@@ -65,6 +65,9 @@ class Tensor:
     def __repr__(self) -> str:
         text = np.array2string(self.data, precision=4, separator=", ", prefix="Tensor(")
         return f"Tensor({text})" if self.dtype == np.float64 else f"Tensor({text}, dtype={self.dtype})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError("NumPy's functions take arrays, and this is a Tensor: its numbers are in .data")
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -247,7 +250,7 @@ def as_float_array(data: Any) -> np.ndarray:
         raise ValueError(f"the rows of {_short(data)} differ in length, so they do not make an array") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"a Tensor holds real numbers, not {_short(data)} of type {_kind(data, array)}")
-    return array if array.dtype.char in "fd" else array.astype(np.float64)
+    return array.astype(np.float32 if array.dtype.char == "f" else np.float64, copy=False)
 
 
 def _short(data: Any) -> str:

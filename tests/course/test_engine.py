@@ -56,6 +56,8 @@ def test_these_tests_look_at_the_reference():
         (lambda: setattr(Tensor([1.0]), "grad", np.ones(1, np.float32)), TypeError, "float64 Tensor cannot be float32"),
         (lambda: setattr(Tensor([1.0]), "grad", Tensor([1.0])), TypeError, "is a .data missing"),
         (lambda: np.exp(Tensor([1.0])), TypeError, "ufunc"),
+        (lambda: np.dot(np.ones(2), Tensor([1.0, 2.0])), TypeError, "this is a Tensor"),
+        (lambda: np.array([Tensor([1.0])]), TypeError, "this is a Tensor"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, error, named):
@@ -203,6 +205,27 @@ def test_the_graph_is_let_go_of_unless_it_is_kept():
     assert z._children == ()
     with pytest.raises(RuntimeError, match="keep_graph=True"):
         z.backward()
+
+
+def test_a_second_walk_through_a_kept_graph_adds_exactly_once_more():
+    x = Tensor(3.0)
+    y = x * x
+    z = y + 1.0
+    z.backward(keep_graph=True)
+    z.backward(keep_graph=True)
+    assert float(x.grad) == 12.0
+    x.zero_grad()
+    (y * 2.0).backward(keep_graph=True)
+    (y * 5.0).backward()
+    assert float(x.grad) == 42.0
+
+
+def test_a_foreign_byte_order_is_converted():
+    x = Tensor(np.array([1.0, 2.0], ">f4"))
+    assert x.dtype == np.float32
+    assert x.dtype.isnative
+    (x * x).backward()
+    np.testing.assert_array_equal(x.grad, np.float32([2.0, 4.0]))
 
 
 def test_backward_works_on_empty_arrays_and_with_a_list():

@@ -51,7 +51,7 @@ class Place:
 
     first: int
     last: int
-    indent: int
+    indent: str  # the white space before its statements
     statements: tuple[ast.stmt, ...]
 
     @property
@@ -147,7 +147,7 @@ def locate(source: str, region: Region) -> Place | None:
         # Comments at the end of the block belong to it.
         while last < len(lines) and _is_comment_at(lines[last], function.body[0].col_offset):
             last += 1
-    return Place(before + 1, last, function.body[0].col_offset, tuple(body[start:stop]))
+    return Place(before + 1, last, _indent_of(source, function.body[0]), tuple(body[start:stop]))
 
 
 def find_definition(tree: ast.AST, path: list[str]) -> Definition | None:
@@ -186,15 +186,26 @@ def fill(source: str, region: Region, text: str) -> str:
     place = locate(source, region)
     if place is None:
         raise ValueError(f"task {region.task} is not found in {region.qualname}")
-    indented = textwrap.indent(text, " " * place.indent, lambda line: bool(line.strip()))
-    return _splice(source, place.first, place.last, indented)
+    return _splice(source, place.first, place.last, _indented(text, place.indent))
 
 
 def put(source: str, region: Region, text: str, skeleton: str) -> str:
     """Like `fill`, but where the learner's function cannot be used it is replaced or added whole, from `skeleton`.
 
     `skeleton` is the stub of the same file: what is given around the region comes from there.
+    Raises ValueError if Python could not read the result.
     """
+    composed = _composed(source, region, text, skeleton)
+    try:
+        ast.parse(composed)
+    except SyntaxError as error:
+        raise ValueError(f"task {region.task} cannot be put in its place: {error}") from None
+    return composed
+
+
+def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
+    if not source.strip():
+        return fill(skeleton, region, text)
     if locate(source, region) is not None:
         return fill(source, region, text)
     donor = fill(skeleton, region, text)
@@ -207,10 +218,11 @@ def put(source: str, region: Region, text: str, skeleton: str) -> str:
     wanted = _source_of(donor, find_definition(donor_tree, path[:depth]))
     found = find_definition(tree, path[:depth])
     if found is not None:
-        return _splice(source, _first_line(found), found.end_lineno, wanted)
+        return _splice(source, _first_line(found), found.end_lineno, _indented(wanted, _indent_of(source, found)))
     owner = find_definition(tree, path[: depth - 1]) if depth > 1 else None
     if isinstance(owner, ast.ClassDef):
-        return _splice(source, owner.end_lineno + 1, owner.end_lineno, f"\n{wanted}")
+        method = _indented(wanted, _indent_of(source, owner.body[0]))
+        return _splice(source, owner.end_lineno + 1, owner.end_lineno, f"\n{method}")
     whole = _source_of(donor, find_definition(donor_tree, path[:1]))
     return f"{source.rstrip()}\n\n\n{whole}"
 
@@ -288,6 +300,14 @@ def _spans(node: ast.stmt, line: int) -> bool:
 
 def _arguments(function: ast.FunctionDef) -> str:
     return ", ".join(node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg))
+
+
+def _indent_of(source: str, statement: ast.stmt) -> str:
+    return source.split("\n")[statement.lineno - 1][: statement.col_offset]
+
+
+def _indented(text: str, indent: str) -> str:
+    return textwrap.indent(textwrap.dedent(text), indent, lambda line: bool(line.strip()))
 
 
 def _is_comment_at(line: str, column: int) -> bool:

@@ -29,11 +29,18 @@ def reset_task(task: Task) -> dict[str, str | None]:
             where = f"{problem.file}, line {problem.line}" if problem.line else problem.file
             raise CannotReset(
                 f"{where}: {problem.reason}\nWhile Python cannot read the file, task {task.id} cannot be found in it. "
-                f"Mend that line first, or have the whole file back as a stub: python grader.py reset {task.id[:2]}"
+                f"Mend that line first, or have the whole file back as a stub: {_whole(task)}"
             )
         source = new.get(part.file, read_source(path))
-        new[part.file] = put(source, part.region, part.region.stub(), skeleton)
+        try:
+            new[part.file] = put(source, part.region, part.region.stub(), skeleton)
+        except ValueError as error:
+            raise CannotReset(f"{error}\nTo have the whole file back as a stub: {_whole(task)}") from None
     return _write(new)
+
+
+def _whole(task: Task) -> str:
+    return f"python grader.py reset {task.id[:2]}"
 
 
 def reset_chapter(chapter: Chapter) -> dict[str, str | None]:
@@ -50,23 +57,27 @@ def _parses(path: Path) -> bool:
 
 
 def _write(new: dict[str, str]) -> dict[str, str | None]:
+    """Write files, all old ones being kept first. Returns those that changed and where their old text is."""
+    changed = [name for name, source in new.items() if not _unchanged(PACKAGE / name, source)]
     kept: dict[str, str | None] = {}
-    for name, source in new.items():
-        path = PACKAGE / name
-        if path.is_file() and _unchanged(path, source):
-            continue
-        try:
-            copy = memory.keep(path) if path.is_file() else None
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_source(path, source)
-        except OSError as error:
-            raise CannotReset(f"meintorch/{name} was left as it is, because writing failed: {error}") from None
-        kept[name] = copy and os.path.relpath(copy, ROOT)
+    done: list[str] = []
+    try:
+        for name in changed:
+            path = PACKAGE / name
+            kept[name] = os.path.relpath(memory.keep(path), ROOT) if path.is_file() else None
+        for name in changed:
+            (PACKAGE / name).parent.mkdir(parents=True, exist_ok=True)
+            write_source(PACKAGE / name, new[name])
+            done.append(name)
+    except OSError as error:
+        lines = [f"meintorch/{name} is a stub again; what was there is kept in {kept[name]}" for name in done]
+        lines += [f"meintorch/{name} was left as it is" for name in changed if name not in done]
+        raise CannotReset("\n".join([f"Writing failed: {error}", *lines])) from None
     return kept
 
 
 def _unchanged(path: Path, source: str) -> bool:
     try:
         return read_source(path) == source
-    except UnicodeDecodeError:
+    except (OSError, UnicodeDecodeError):
         return False

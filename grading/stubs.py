@@ -5,6 +5,7 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
+from grading import memory
 from grading.course import PACKAGE, REFERENCE, ROOT
 from grading.files import read_source, write_source
 from grading.regions import find_regions, is_stub, locate, without_answers
@@ -49,20 +50,21 @@ def edited(package: Path = PACKAGE) -> list[str]:
     try:
         status = subprocess.run(git, capture_output=True, text=True, encoding="utf-8", check=False).stdout
     except OSError:
-        status = ""  # no git on this machine: the check above has to do
+        status = ""  # without git the check above and the kept copies have to do
     reasons += [f"{line[3:]}: uncommitted edits" for line in status.splitlines()]
     return reasons
 
 
 def write(package: Path = PACKAGE) -> list[str]:
-    """Write the stubs to `package` and return the names of the files that changed."""
+    """Write the stubs to `package` and return the names of the files that changed, with the places of the old ones."""
     changed = []
     for name, source in stub_tree().items():
         path = package / name
         if not path.is_file() or read_source(path) != source:
             path.parent.mkdir(parents=True, exist_ok=True)
+            kept = f" (what was there is kept in {memory.keep(path)})" if path.is_file() else ""
             write_source(path, source)
-            changed.append(name)
+            changed.append(f"{name}{kept}")
     for data in sorted(REFERENCE.rglob("*.npz")):
         shutil.copyfile(data, package / data.relative_to(REFERENCE))
     return changed

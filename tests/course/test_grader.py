@@ -212,6 +212,17 @@ def test_reset_does_not_touch_a_file_that_cannot_be_read_but_offers_the_whole_on
     assert (checkout / kept).read_text(encoding="utf-8") == "def f(:\n"
 
 
+def test_reset_in_a_file_indented_with_tabs_leaves_a_file_that_python_reads(grader, checkout):
+    path = checkout / "meintorch" / "tensor.py"
+    text = re.sub(r"^( +)", lambda m: "\t" * (len(m[1]) // 4) + " " * (len(m[1]) % 4), read_source(path), flags=re.M)
+    path.write_text(text, encoding="utf-8")
+    answer(checkout / "meintorch", "02.2", "self.grad = upstream\n")
+    assert "failed 02.2 Multiply" in " ".join(grader("02").stdout.split())
+    assert grader("reset", "02.2").returncode == 0
+    compile(read_source(path), "tensor.py", "exec")
+    assert "to do 02.2 Multiply" in " ".join(grader("02").stdout.split())
+
+
 def test_reset_brings_a_deleted_file_back_and_keeps_windows_line_endings(grader, checkout):
     path = checkout / "meintorch" / "tensor.py"
     path.unlink()
@@ -300,6 +311,14 @@ def test_stubs_refuses_to_overwrite_work_and_finds_differences(grader, checkout)
     done = grader("stubs", "--check")
     assert done.returncode == 1
     assert "tensor.py differs" in done.stdout
+
+
+def test_stubs_keeps_a_copy_of_what_it_overwrites(grader, checkout):
+    path = checkout / "meintorch" / "data.py"
+    path.write_text(read_source(path) + "\nMINE = 1\n", encoding="utf-8")
+    done = grader("stubs")
+    kept = re.search(r"kept in (\S+)\)", done.stdout).group(1)
+    assert "MINE = 1" in Path(kept).read_text(encoding="utf-8")
 
 
 def test_stubs_refuses_where_git_shows_uncommitted_edits(grader, checkout):

@@ -147,6 +147,27 @@ def test_what_is_missing_comes_back(source):
         assert body_source(source, locate(source, region)).strip().endswith(region.body.strip().split("\n")[-1])
 
 
+def test_a_file_indented_with_tabs_stays_one():
+    source = "\n".join(
+        "\t" * ((len(line) - len(line.lstrip())) // 4) + line.lstrip() for line in REFERENCE_CODE.split("\n")
+    )
+    for region in (PRODUCT, TOTAL):
+        source = put(source, region, region.stub(), stub_of(REFERENCE_CODE))
+    ast.parse(source)
+    assert "\t\t\t# TODO 07.2" in source
+    assert all(is_stub(locate(source, region)) for region in (PRODUCT, TOTAL))
+
+
+def test_a_function_exchanged_inside_an_if_keeps_its_place():
+    source = "if True:\n    def total(data): return sum(data)\nelse:\n    def total(data): return 0\n"
+    again = put(source, TOTAL, TOTAL.answer(), stub_of(REFERENCE_CODE))
+    assert body_source(again, locate(again, TOTAL)).endswith("return start\n")
+
+
+def test_an_empty_file_gets_the_whole_skeleton():
+    assert put("\n", TOTAL, TOTAL.stub(), stub_of(REFERENCE_CODE)) == stub_of(REFERENCE_CODE)
+
+
 def test_a_task_comment_in_the_wrong_place_is_an_error():
     with pytest.raises(ValueError, match="does not stand directly"):
         find_regions("if True:\n    # 01.1: nowhere\n    pass\n")

@@ -103,7 +103,7 @@ def describe(error, package):
         "kind": type(error).__name__,
         "check": getattr(type(error), "is_check", False) is True,
         "message": message[:4_000],
-        "diagnosis": diagnosis if isinstance(diagnosis, str) else None,
+        "diagnosis": diagnosis if isinstance(diagnosis, str) else "",
         "frames": places_of(error, package),
     }
 
@@ -112,11 +112,14 @@ def places_of(error, package):
     """The lines of the learner's package that an exception passed through, the innermost last."""
     if isinstance(error, SyntaxError) and str(error.filename or "").startswith(package):
         return [{"file": relative(error.filename, package), "line": error.lineno, "source": (error.text or "").strip()}]
-    return [
+    frames = [
         {"file": relative(frame.filename, package), "line": frame.lineno, "source": frame.line}
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename.startswith(package)
-    ][-50:]
+    ]
+    if not frames and isinstance(error, ImportError) and str(error.path or "").startswith(package):
+        return [{"file": relative(error.path, package), "line": None, "source": ""}]  # a name that is not in there
+    return frames[-50:]
 
 
 def relative(filename, package):
@@ -167,6 +170,7 @@ def main():
             raise ImportError(f"meintorch was imported from {meintorch.__file__} and not from the stage")
         for module in config["modules"]:
             importlib.import_module(f"meintorch.{module}")
+        importlib.import_module(f"tests.{config['file'].removesuffix('.py')}")  # are all the names there?
     except BaseException as error:  # SystemExit too: a package that ends Python cannot be graded
         channel.send("import failed", **describe(error, package))
         leave(1)

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,6 +45,7 @@ class UsageError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # a console that lacks a character shows a question mark
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside: leave nothing behind either
     try:
         options = _parse(arguments)
         return options.command(options)
@@ -56,6 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = None  # the reader of the output has gone: there is nobody to tell
         return NOT_YET
+    except OSError as error:
+        print(f"The grader was stopped by the system: {error}", file=sys.stderr)
+        return BROKEN
     except Exception as error:
         from grading.launch import GraderError
 
@@ -103,6 +108,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.number = rest[1] if len(rest) == 2 else None
     if options.package is not None and not options.package.is_dir():
         _wrong(f"--package {options.package}: there is no such folder")
+    if options.package is not None and not list(options.package.glob("*.py")):
+        _wrong(f"--package {options.package}: there is no Python file in that folder, such as value.py")
     if options.package is not None and options.solution:
         _wrong("--package and --solution exclude each other")
     if options.command in (_map, _check, _diff):
@@ -204,7 +211,9 @@ def _map(options: argparse.Namespace) -> int:
             problem = report.not_gradable
             place = f"{problem.file}, line {problem.line}" if problem and problem.line else problem and problem.file
             known = [report.score, report.max_score, place or ""]
-            remembered[chapter.number] = {digest: known}
+            # A test that took too long may have met a busy machine: that is not worth remembering.
+            if not any(r.status in ("timeout", "crash", "error") for one in report.tasks for r in one.results):
+                remembered[chapter.number] = {digest: known}
         rows.append((chapter, *known))
     memory.remember("map", remembered)
     here = next((chapter for chapter, score, total, _ in rows if score < total), None)

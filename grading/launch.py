@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,27 @@ KEPT_VARIABLES = re.compile(
     r"|OMP_.*|OPENBLAS_.*|MKL_.*|BLIS_.*|VECLIB_.*|NVPL_.*",
     re.IGNORECASE,
 )
+
+
+# What an event of the child's may hold. A field that is missing is empty.
+COMMON = {
+    "message": str,
+    "kind": str,
+    "check": bool,
+    "diagnosis": str,
+    "output": str,
+    "frames": list,
+    "duration": float,
+}
+EVENTS = {
+    "ready": {},
+    "imported": {},
+    "import failed": {},
+    "start": {"test": str},
+    "end": {"test": str, "outcome": str},
+    "exit": {},
+    "finished": {"status": int},
+}
 
 
 class GraderError(Exception):
@@ -60,12 +82,12 @@ def run(
     chapter: Chapter,
     checks: list[Check],
     timeout: float,
-    settle: Callable[[Result], Iterable[Result]] = lambda incident: [incident],
+    settle: Callable[[Result, dict[str, Result]], Iterable[Result]] = lambda incident, results: [incident],
 ) -> Run:
     """Run `checks` on a stage. Every one of them has a result in the end, and only a reported pass is a pass.
 
     A hang or a crash ends the whole run, and the rest is then run anew. `settle` is given the result of the test that
-    was running and returns the results that follow from it. It may change the stage.
+    was running, and those there are already, and returns the results that follow from it. It may change the stage.
     """
     finished = Run()
     wanted = [check.name for check in checks]
@@ -74,7 +96,7 @@ def run(
         incident = _run_once(stage, chapter, left, timeout, finished) if left else None
         if incident is None:
             break
-        for result in settle(incident):
+        for result in settle(incident, finished.results):
             finished.results.setdefault(result.name, result)
     for name in wanted:
         if name not in finished.results and finished.import_problem is None:
@@ -139,15 +161,20 @@ def _result(name: str, status: str, event: dict) -> Result:
     return Result(
         name,
         status,
-        message=event.get("message", ""),
-        kind=event.get("kind", ""),
-        is_check=event.get("check", False),
-        diagnosis=event.get("diagnosis"),
-        location=event["frames"][-1] if event.get("frames") else None,
-        frames=event.get("frames", []),
-        output=event.get("output", ""),
-        duration=event.get("duration", 0.0),
+        message=_printable(event["message"]),
+        kind=_printable(event["kind"])[:80],
+        is_check=event["check"],
+        diagnosis=_printable(event["diagnosis"]) or None,
+        location=event["frames"][-1] if event["frames"] else None,
+        frames=event["frames"],
+        output=_printable(event["output"]),
+        duration=event["duration"],
     )
+
+
+def _printable(text: str) -> str:
+    """Text without characters that would steer a terminal."""
+    return re.sub(r"[^\n\t -~\u00a0-\U0010ffff]", "?", text)
 
 
 def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> tuple[list[dict], str, int, bool]:
@@ -177,6 +204,15 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
         env=environment,
         **group,
     )
+    try:
+        return _collect(child, timeout, START_LIMIT + (timeout + GRACE) * (len(names) + 1))
+    finally:  # also where the grader is interrupted
+        _end(child)
+
+
+def _collect(child: subprocess.Popen, timeout: float, longest: float) -> tuple[list[dict], str, int, bool]:
+    """Read a child's events until it ends, or until it is silent for too long, or at work for the longest time."""
+    deadline = time.monotonic() + longest
     lines: queue.Queue[bytes | None] = queue.Queue()
     noise: list[str] = []
     readers = [
@@ -189,25 +225,40 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
     limit = START_LIMIT
     while True:
         try:
-            line = lines.get(timeout=limit)
+            line = lines.get(timeout=max(0.0, min(limit, deadline - time.monotonic())))
         except queue.Empty:
             over_time = True
             break
         if line is None:
             break
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            continue  # not a line of the child's: whatever it was meant to be, it is not a pass
-        limit = timeout + GRACE
+        event = _event(line)
+        if event is not None:
+            events.append(event)
+            limit = timeout + GRACE
     try:
         child.wait(timeout=0 if over_time else GRACE)
     except subprocess.TimeoutExpired:
         over_time = True
-    _end(child)
+    _end(child)  # its pipes close, and the readers come to an end
     for reader in readers:
         reader.join(GRACE)
     return events, "".join(noise), child.returncode, over_time
+
+
+def _event(line: bytes) -> dict | None:
+    """An event of the child's, or None for anything else: whatever that was meant to be, it is not a pass."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or event.get("event") not in EVENTS:
+        return None
+    for key, kind in {**COMMON, **EVENTS[event["event"]]}.items():
+        if not isinstance(event.setdefault(key, kind()), kind):
+            return None
+    places = [frame for frame in event["frames"] if isinstance(frame, dict) and isinstance(frame.get("file"), str)]
+    event["frames"] = [frame for frame in places if isinstance(frame.get("line"), int | None)]
+    return event
 
 
 def _read_lines(pipe, lines: queue.Queue) -> None:

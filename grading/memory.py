@@ -23,7 +23,8 @@ def folder() -> Path:
     except OSError:
         pass
     name = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
-    outside = Path(tempfile.gettempdir()) / f"meintorch-memory-{name}"
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
+    outside = Path(tempfile.gettempdir()) / f"meintorch-memory-{user}-{name}"
     outside.mkdir(mode=0o700, exist_ok=True)
     return outside
 

@@ -106,7 +106,9 @@ def grade(
         if report.not_gradable is None:
             places = {part: place_of(folder / "meintorch", part) for task in chapter.tasks for part in task.parts}
             unwritten = {part for part in places if _is_unwritten(folder / "meintorch", part)}
-            run = launch.run(folder, chapter, checks, timeout, lambda one: _set_aside(folder, chapter, checks, one))
+            run = launch.run(
+                folder, chapter, checks, timeout, lambda *found: _set_aside(folder, chapter, checks, *found)
+            )
             report.not_gradable = _import_problem(run)
         if report.not_gradable is None:
             report.tasks = _judge(tasks, checks, run.results, places, unwritten)
@@ -151,24 +153,28 @@ def _import_problem(run: launch.Run) -> NotGradable | None:
     return NotGradable(reason, place["file"], place["line"], place.get("source") or "")
 
 
-def _set_aside(folder: Path, chapter: Chapter, checks: list[Check], incident: Result) -> list[Result]:
+def _set_aside(
+    folder: Path, chapter: Chapter, checks: list[Check], incident: Result, results: dict[str, Result]
+) -> list[Result]:
     """After a hang or a crash, make a stub of the task that caused it, so that it does not take the others with it.
 
-    Returns the results of that task's tests. The incident goes to the one that was running or, if that one belongs to
-    another task, to the first.
+    That is the task in whose lines it happened, unless all its tests have a result already: then it is slow rather than
+    wrong, and the task that it is too slow for shows it. Returns the results of the task's tests that are left; the
+    incident goes to the one that was running or, if that one belongs to another task, to the first.
     """
     culprit = next(check.task for check in checks if check.name == incident.name)
     for task in chapter.tasks:
         for part in task.parts:
             place = regions.locate(read_source(folder / "meintorch" / part.file), part.region)
             where = incident.location or {}
-            if place and where.get("file") == f"meintorch/{part.file}" and place.first <= where["line"] <= place.last:
+            inside = (
+                place and where.get("file") == f"meintorch/{part.file}" and place.first <= where["line"] <= place.last
+            )
+            if inside and any(check.task == task.id and check.name not in results for check in checks):
                 culprit = task.id
     for part in next(task.parts for task in chapter.tasks if task.id == culprit):
         _put(folder, part, part.region.stub())
-    names = [check.name for check in checks if check.task == culprit]
-    if not names:  # one task alone was asked for, and it hangs in another one
-        return [incident]
+    names = [check.name for check in checks if check.task == culprit and check.name not in results]
     message = f"Not run: another test of {culprit} {'hung' if incident.status == 'timeout' else 'ended Python'}."
     incident.name = incident.name if incident.name in names else names[0]
     return [incident, *[Result(name, "error", message) for name in names]]
@@ -192,10 +198,10 @@ def _judge(
         is_stub = any(part in unwritten for part in task.parts)
         waits_for = set()
         for result in own:
-            todo = TODO.fullmatch(result.message) if result.kind == "NotImplementedError" else None
+            todo = _todo_of(result, places)
             if todo:
                 result.status = "todo"
-                waits_for.add(todo.group(1))
+                waits_for.add(todo)
             if result.status != "passed" and (result.location is None or result.is_check):
                 result.location = places[_part_for(task, result)]
             else:  # an error that a given line raised was caused by the answer that called it
@@ -206,8 +212,8 @@ def _judge(
                 result.diagnosis = result.diagnosis or explain_error(result.kind, result.message)
                 result.message = _sentence(result)
             if todo:
-                result.message = f"stops at the TODO of {todo.group(1)}"
-                if todo.group(1) == task.id and not is_stub:
+                result.message = f"stops at the TODO of {todo}"
+                if todo == task.id and not is_stub:
                     result.diagnosis = LEFTOVER
         statuses = {result.status for result in own}
         if statuses == {"passed"}:
@@ -224,10 +230,25 @@ def _judge(
     return reports
 
 
+def _todo_of(result: Result, places: dict[Part, dict]) -> str | None:
+    """The task whose NotImplementedError stopped a test: by its text, or where that was changed by where it stands."""
+    if result.kind != "NotImplementedError":
+        return None
+    match = TODO.fullmatch(result.message)
+    if match:
+        return match.group(1)
+    for frame in result.frames[::-1]:
+        for part, place in places.items():
+            if frame["file"] == place["file"] and place["first"] <= (frame["line"] or 0) <= place["last"]:
+                return part.region.task
+    return None
+
+
 def _is_in(places: dict[Part, dict], frame: dict) -> bool:
     """Does a line of the learner's code belong to an answer?"""
     return any(
-        frame["file"] == place["file"] and place["first"] <= frame["line"] <= place["last"] for place in places.values()
+        frame["file"] == place["file"] and place["first"] <= (frame["line"] or 0) <= place["last"]
+        for place in places.values()
     )
 
 

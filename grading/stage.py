@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from grading.course import REFERENCE, TESTS, Chapter, chapters
+from grading.course import PACKAGE, REFERENCE, TESTS, Chapter, chapters
 from grading.files import read_source
 from grading.gradable import NotGradable, problem_in
 from grading.stubs import stub_of
@@ -27,7 +27,7 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
     The files of later chapters come from the stubs, so that a slip there breaks nothing here.
     """
     target = stage / "meintorch"
-    for name, path in {**package_files(package), **data_files()}.items():
+    for name, path in {**package_files(package), **given_files()}.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target / name)
     for other in chapters():
@@ -37,12 +37,11 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
                 (target / name).write_text(stub_of(read_source(REFERENCE / name)), encoding="utf-8")
             elif not (target / name).is_file():
                 task = next(task for task in other.tasks if any(part.file == name for part in task.parts))
-                fix = f"The file is missing. To have its stub again: python grader.py reset {task.id}"
-                return NotGradable(fix, f"meintorch/{name}")
+                fix = f" To have its stub again: python grader.py reset {task.id}" if package == PACKAGE else ""
+                what = "is a link, and only files are graded." if (package / name).is_symlink() else "is missing."
+                return NotGradable(f"The file {what}{fix}", f"meintorch/{name}")
             elif problem := problem_in(target / name, f"meintorch/{name}"):
                 return problem
-    if not (target / "__init__.py").is_file():
-        (target / "__init__.py").write_text(read_source(REFERENCE / "__init__.py"), encoding="utf-8")
     (stage / "tests").mkdir()
     for path in [TESTS / "__init__.py", TESTS / "_helpers.py", chapter.tests]:
         shutil.copyfile(path, stage / "tests" / path.name)
@@ -50,9 +49,11 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
     return None
 
 
-def data_files() -> dict[str, Path]:
-    """The data that belongs to the package, by its path within it: the reference's own, whatever a learner has."""
-    return {path.relative_to(REFERENCE).as_posix(): path for path in sorted(REFERENCE.rglob("*.npz"))}
+def given_files() -> dict[str, Path]:
+    """The reference's files without tasks, data included, by their path in the package."""
+    with_tasks = {name for chapter in chapters() for name in chapter.files}
+    files = {**package_files(REFERENCE), **{path.name: path for path in sorted(REFERENCE.glob("*.npz"))}}
+    return {name: path for name, path in files.items() if name not in with_tasks}
 
 
 def package_files(package: Path) -> dict[str, Path]:
@@ -62,6 +63,6 @@ def package_files(package: Path) -> dict[str, Path]:
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
         for name in sorted(files):
             path = Path(folder) / name
-            if path.suffix == ".py" and not path.is_symlink():
+            if path.suffix == ".py" and path.is_file() and not path.is_symlink():
                 found[path.relative_to(package).as_posix()] = path
     return found

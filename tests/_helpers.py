@@ -7,6 +7,7 @@ where a second probe has told it from its rivals; otherwise the evidence has to 
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Pro
     """
     if actual is None:
         raise CheckFailed(f"{what} is None, expected {_show(expected)}", "Nothing comes back: is there a return?")
-    if not isinstance(actual, float | np.ndarray | np.floating):
+    if not isinstance(actual, Real | np.ndarray):
         message = f"{what} is {_show(actual)} of type {type(actual).__name__}, expected {_show(expected)}"
         raise CheckFailed(
             message, "A plain number belongs there: is a .data missing?" if hasattr(actual, "data") else None
@@ -97,6 +98,12 @@ def check_rule(
     for (name, x), wanted in zip(inputs.items(), expected, strict=True):
         check_grad(x, wanted, of=of, at=at, name=name, probe=look_again)
         check_close(x.data, untouched[name].data, f"y = {of} at {at}:\nafter the rule has run, {name}.data")
+    arrays = [given, *[x.grad for x in inputs.values() if isinstance(x.grad, np.ndarray)]]
+    if any(np.shares_memory(one, other) for i, one in enumerate(arrays) for other in arrays[:i]) or any(
+        np.shares_memory(upstream, one) for one in arrays[1:]
+    ):
+        message = f"y = {of} at {at}:\ntwo gradients share their memory: adding to one of them changes the other"
+        raise CheckFailed(message, "Was an array put into a gradient and not added to it? += makes a new one.")
     # A rule is linear in what arrives: the same with a factor of -0.5, and without gradients to begin with.
     again = _fresh(untouched)
     operation(*again)._backward(upstream * -0.5)

@@ -90,6 +90,13 @@ def test_the_cube_of_two_grows_twelve_times_as_fast_as_two():
 
 
 @pytest.mark.task("01.3")
+def test_a_square_falls_on_the_left_of_zero():
+    """At -3 the square is 9, and a step to the right makes it smaller: the slope is -6."""
+    x = Value(-3.0)
+    check_rule(lambda x: x**2, {"x": x}, 1.0, [-6.0], of="x ** 2")
+
+
+@pytest.mark.task("01.3")
 def test_a_root_and_an_inverse_follow_the_same_rule():
     x = Value(4.0)
     check_rule(lambda x: x**0.5, {"x": x}, 8.0, [2.0], of="x ** 0.5")

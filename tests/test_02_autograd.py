@@ -219,6 +219,14 @@ def test_a_matrix_times_itself_gets_both_shares():
 
 
 @pytest.mark.task("02.4")
+def test_a_matrix_product_adds_to_the_gradient_that_is_there():
+    a, b = Tensor([[1.0, 2.0]]), Tensor([[3.0], [4.0]])
+    a.grad, b.grad = np.array([[10.0, 10.0]]), np.array([[20.0], [20.0]])
+    wanted = [[[16.0, 18.0]], [[22.0], [24.0]]]
+    check_rule(lambda a, b: a @ b, {"a": a, "b": b}, np.array([[2.0]]), wanted, of="a @ b")
+
+
+@pytest.mark.task("02.4")
 def test_matmul_keeps_float32():
     a, b = Tensor(np.float32([[1.0, 2.0]])), Tensor(np.float32([[3.0], [4.0]]))
     (a @ b)._backward(np.float32([[2.0]]))

@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -364,6 +366,36 @@ def test_the_course_works_from_a_folder_with_spaces_and_umlauts(checkout):
     command = [sys.executable, "grader.py", "02", "--solution"]
     done = subprocess.run(command, cwd=moved, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["json.py", "random.py", "argparse.py"])
+def test_a_file_of_the_learners_beside_the_grader_does_not_disturb_it(grader, checkout, name):
+    (checkout / name).write_text("raise RuntimeError('mine')\n", encoding="utf-8")
+    assert grader("02", "--solution").returncode == 0
+
+
+def test_a_folder_without_a_package_is_wrong_usage(grader, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = grader("02", "--package", tmp_path / "empty")
+    assert done.returncode == 2
+    assert "no Python file" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_grader_that_is_interrupted_leaves_nothing_behind(checkout, tmp_path, sent):
+    answer(checkout / "meintorch", "02.1", "import time\ntime.sleep(43.21)\n")
+    stages = tmp_path / "stages"
+    stages.mkdir()
+    environment = {**os.environ, "TMPDIR": str(stages)}
+    running = subprocess.Popen(
+        [sys.executable, "grader.py", "02.1"], cwd=checkout, env=environment, start_new_session=True
+    )
+    time.sleep(2.5)
+    running.send_signal(sent)
+    assert running.wait(timeout=20) == 1
+    assert list(stages.iterdir()) == []
+    assert str(stages) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
 def test_it_does_not_matter_from_where_it_is_called(checkout, tmp_path):

@@ -1,5 +1,9 @@
 """Packages that hang, crash, cannot be read or cheat: a clear message with its place, and never a pass."""
 
+import os
+import subprocess
+import time
+
 import pytest
 
 from grading import course
@@ -229,3 +233,112 @@ def test_the_learners_own_folder_is_never_written_to(package):
     before = (folder / "tensor.py").read_text(encoding="utf-8")
     grade(AUTOGRAD, folder, timeout=TIMEOUT)
     assert (folder / "tensor.py").read_text(encoding="utf-8") == before
+
+
+SLOW_SEARCH = """order = []
+
+
+def visit(value):
+    time.sleep(0.02)
+    if value not in order:
+        for child in value._children:
+            visit(child)
+        order.append(value)
+
+
+import time
+
+visit(self)
+self.grad += 1.0
+for value in reversed(order):
+    value._backward(value.grad)
+"""
+
+
+def test_a_right_answer_that_is_too_slow_is_told_so_where_it_matters(package):
+    """Its own tests pass, so the test that it is too slow for has to show the timeout."""
+    report = grade(course.find_chapter("01"), package("reference", {"01.6": SLOW_SEARCH}), timeout=TIMEOUT)
+    statuses = {one.task.id: one.status for one in report.tasks}
+    assert statuses["01.6"] == "passed"
+    assert statuses["01.8"] == "failed"
+    slow = report.tasks[7].first_failure
+    assert slow.status == "timeout"
+    assert slow.location["file"] == "meintorch/value.py"
+
+
+def test_a_stub_with_its_words_deleted_is_still_to_do(package):
+    report = grade(
+        AUTOGRAD, package("reference", {"02.2": "raise NotImplementedError\n", "02.5": "raise NotImplementedError\n"})
+    )
+    statuses = {one.task.id: (one.status, one.needs) for one in report.tasks}
+    assert statuses["02.2"] == statuses["02.5"] == ("todo", None)
+    assert statuses["02.3"] == ("blocked", "02.2")
+
+
+def test_a_name_that_the_tests_need_and_that_is_gone_is_named(package):
+    folder = package("reference")
+    path = folder / "mlp.py"
+    path.write_text(path.read_text(encoding="utf-8").replace("def accuracy(", "def share("), encoding="utf-8")
+    problem = grade(course.find_chapter("01"), folder).not_gradable
+    assert "accuracy" in problem.reason
+    assert problem.file == "meintorch/mlp.py"
+
+
+def test_given_files_come_from_the_reference(package):
+    folder = package("reference")
+    (folder / "data.py").write_text("half a thought (", encoding="utf-8")
+    (folder / "__init__.py").write_text("", encoding="utf-8")
+    assert grade(AUTOGRAD, folder).passed
+
+
+FORGED = """import os, time
+while True:
+    for fd in range(3, 12):
+        try:
+            os.write(fd, b'{line}' + bytes([10]))
+        except OSError:
+            pass
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("line", ['{"event": "imported"}', "[1]", "{}", '{"event": "exit", "frames": "x"}', "[" * 9999])
+def test_words_on_the_private_channel_neither_stop_the_clock_nor_the_grader(package, line):
+    chapter, task = course.find_task("02.4")
+    body = FORGED.replace("{line}", line)
+    started = time.monotonic()
+    report = grade(chapter, package("reference", {"02.4": body}), task, timeout=TIMEOUT)
+    assert not report.passed
+    assert time.monotonic() - started < 60.0
+
+
+def test_a_test_that_is_reported_twice_is_not_a_pass(package):
+    body = """import json, os
+line = json.dumps({"event": "end", "test": "test_matmul_keeps_float32", "outcome": "passed"}).encode() + bytes([10])
+for fd in range(3, 12):
+    try:
+        os.write(fd, line)
+    except OSError:
+        pass
+"""
+    chapter, task = course.find_task("02.4")
+    report = grade(chapter, package("reference", {"02.4": body}), task, timeout=TIMEOUT)
+    assert not report.passed
+    assert any("twice" in result.message for result in report.tasks[0].results)
+
+
+def test_control_characters_do_not_reach_the_terminal(package):
+    failed = (
+        grade(AUTOGRAD, package("reference", {"02.2": "raise ValueError(chr(27) + '[31m' + chr(0))\n"}))
+        .tasks[1]
+        .first_failure
+    )
+    assert failed.message == "ValueError: ?[31m?"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the way to look for processes is POSIX's")
+def test_no_process_is_left_behind(package):
+    body = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(98.7654)'])\n"
+    grade(AUTOGRAD, package("reference", {"02.4": body}), timeout=TIMEOUT)
+    time.sleep(0.2)
+    assert "98.7654" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

@@ -267,7 +267,10 @@ def _part_for(task: Task, result: Result) -> Part:
 def explain_error(kind: str, message: str) -> str | None:
     """What lies behind some of Python's own errors that say little to somebody who meets them for the first time."""
     if kind == "TypeError" and ("does not support ufuncs" in message or "unexpected keyword argument 'out'" in message):
-        return "NumPy's functions take arrays, and this is a Tensor: use operators and meintorch's functions."
+        return (
+            "NumPy's functions and a gradient's += take arrays, and this is a Tensor: is a .data missing? Where the "
+            "graph must go on, use operators and meintorch's own functions."
+        )
     if kind == "RecursionError":
         return "A function calls itself, directly or by way of another, and never comes to an end."
     if kind == "UnboundLocalError":

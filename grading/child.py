@@ -1,29 +1,58 @@
 """Runs the tests of one chapter on a stage, in a process of its own, and reports what happens as it happens.
 
-Started as `python -I -S -B -X utf8 child.py CONFIG` by grading.launch, which reads the events, a JSON object a line,
-from what is this process's standard output at the start. Whatever learners' code prints goes elsewhere.
+Started as `python -I -S -B -X utf8 child.py` by grading.launch, which writes a JSON object to its standard input and
+reads the events, a JSON object a line, from what is its standard output at the start. Whatever learners' code prints
+goes elsewhere. Started as `child.py --warm N`, it waits at the socket N and forks for every run: see grading.warm.
 """
 
 import faulthandler
+import importlib
 import importlib.abc
 import json
 import os
+import random
 import sys
 import time
 import traceback
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import guard
+
+del sys.path[0]
+
 OUTPUT_LIMIT = 2_000  # characters of a test's own output that are kept
+CANARIES = "_canaries.py"
+NOT_NEEDED = ("cacheprovider", "doctest", "junitxml", "logging", "pastebin", "stepwise", "terminal", "unittest")
+TOOLS = (  # what the checks rely on, beside their own modules
+    "__main__",
+    "guard",
+    "builtins",
+    "numpy",
+    "numpy.testing",
+    "numpy.testing._private.utils",
+    "numpy._core.numeric",
+    "numpy._core.fromnumeric",
+    "pytest",
+    "_pytest.main",
+    "_pytest.monkeypatch",
+    "_pytest.outcomes",
+    "_pytest.python",
+    "_pytest.raises",
+    "_pytest.runner",
+    "pluggy._hooks",
+)
 
 
 class Channel:
     """The private line to the grader."""
 
-    def __init__(self):
-        self.descriptor = os.dup(1)
+    def __init__(self, token):
+        descriptor = os.dup(1)
         os.dup2(2, 1)  # from here on, printing goes to standard error
+        self.write = lambda line: os.write(descriptor, f"{token} {line}\n".encode("utf-8", "replace"))
 
     def send(self, event, **fields):
-        os.write(self.descriptor, (json.dumps({"event": event, **fields}) + "\n").encode("utf-8", "replace"))
+        self.write(json.dumps({"event": event, **fields}))
 
 
 class NoMagic(importlib.abc.MetaPathFinder):
@@ -62,11 +91,14 @@ class Output:
 class Reporter:
     """A pytest plugin that sends one event when a test starts and one when it ends."""
 
-    def __init__(self, channel, package, wanted):
-        self.channel, self.package, self.wanted = channel, package, wanted
+    def __init__(self, channel, package, wanted, seal):
+        self.channel, self.package, self.wanted, self.seal = channel, package, wanted, seal
 
     def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items if item.name in self.wanted]
+        canaries = [item for item in items if item.path.name == CANARIES]
+        items[:] = [item for item in items if item.path.name != CANARIES and item.name in self.wanted]
+        for canary in canaries:  # at places that nobody can foresee
+            items.insert(random.SystemRandom().randint(0, len(items)), canary)
 
     def pytest_runtest_logstart(self, nodeid):
         self.started = time.perf_counter()
@@ -90,6 +122,13 @@ class Reporter:
 
     def pytest_runtest_logfinish(self):
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        look(self.seal, self.channel)
+
+
+def look(seal, channel):
+    broken = seal.broken()
+    if broken:
+        channel.send("tampered", message=f"{broken} is not what it was: the package has changed it.")
 
 
 def describe(error, package):
@@ -146,22 +185,30 @@ def report_exits(channel, package):
     return leave
 
 
-def main():
-    channel = Channel()
-    config = json.loads(sys.argv[1])
-    stage = config["stage"]
-    package = os.path.join(stage, "meintorch")
-    os.chdir(stage)
-    sys.argv[:] = ["meintorch"]
-    sys.path[:] = [stage, *sys.path, *[entry for entry in config["path"] if entry not in sys.path]]
+def prepare(path):
+    """Import what every run needs: what the grader can import this process can."""
+    sys.path[:] = [*sys.path, *[entry for entry in path if entry not in sys.path]]
+    for name in TOOLS:
+        importlib.import_module(name)
 
-    import numpy
+
+def run(config):
+    """Run the tests that `config` names and leave this process."""
     import pytest
 
+    channel = Channel(config["token"])
+    stage, package = config["stage"], os.path.join(config["stage"], "meintorch")
+    scratch = os.path.join(stage, "scratch")  # the only folder that can be written to
+    os.chdir(scratch)
+    sys.argv[:] = ["meintorch"]
+    sys.path.insert(0, stage)
     sys.breakpointhook = no_breakpoint
-    channel.send("ready", numpy=numpy.__version__, pytest=pytest.__version__)
+    seal = guard.Seal([*TOOLS, "tests._helpers"])
+    channel.send("ready")
     sys.meta_path.insert(0, NoMagic(config["forbidden"]))
     leave = report_exits(channel, package)
+    guard.limit_resources()
+    guard.refuse_effects(scratch, config["hidden"])
     faulthandler.dump_traceback_later(config["timeout"], exit=True)
     try:
         import meintorch
@@ -170,20 +217,28 @@ def main():
             raise ImportError(f"meintorch was imported from {meintorch.__file__} and not from the stage")
         for module in config["modules"]:
             importlib.import_module(f"meintorch.{module}")
-        importlib.import_module(f"tests.{config['file'].removesuffix('.py')}")  # are all the names there?
+        look(seal, channel)
+        seal.close(f"tests.{config['file'].removesuffix('.py')}")  # are all the names there?
     except BaseException as error:  # SystemExit too: a package that ends Python cannot be graded
         channel.send("import failed", **describe(error, package))
         leave(1)
     faulthandler.cancel_dump_traceback_later()
     channel.send("imported")
     options = ["-s", "--assert=plain", "-c", os.path.join(stage, "pytest.ini"), "--rootdir", stage]
-    options += ["-o", f"faulthandler_timeout={config['timeout']}"]
-    for plugin in ("cacheprovider", "doctest", "junitxml", "logging", "pastebin", "stepwise", "terminal", "unittest"):
+    options += ["-o", f"faulthandler_timeout={config['timeout']}", "--basetemp", os.path.join(scratch, "pytest")]
+    for plugin in NOT_NEEDED:
         options += ["-p", f"no:{plugin}"]
-    reporter = Reporter(channel, package, frozenset(config["tests"]))
-    status = pytest.main([*options, os.path.join("tests", config["file"])], plugins=[reporter])
+    files = [os.path.join(stage, "tests", name) for name in (config["file"], CANARIES)]
+    reporter = Reporter(channel, package, frozenset(config["tests"]), seal)
+    status = pytest.main([*options, *files], plugins=[reporter])
     channel.send("finished", status=int(status))
     leave(int(status))  # at once: a thread that was left running is not waited for
+
+
+def main():
+    config = json.loads(sys.stdin.buffer.read())
+    prepare(config["path"])
+    run(config)
 
 
 if __name__ == "__main__":

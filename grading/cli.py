@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"The grader was stopped by the system: {error}", file=sys.stderr)
         return BROKEN
     except Exception as error:
-        from grading.launch import GraderError
+        from grading.course import GraderError
 
         if not isinstance(error, GraderError):
             import traceback

@@ -17,6 +17,10 @@ REFERENCE = ROOT / "solutions" / "meintorch"
 TESTS = ROOT / "tests"
 
 
+class GraderError(Exception):
+    """The grader itself could not do its work. The text says what to do about it."""
+
+
 @dataclass(frozen=True)
 class Part:
     """A region of a task and the file of the package it lies in."""
@@ -50,7 +54,10 @@ class Chapter:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """The tests of the chapter. Raises ValueError if one belongs to a task that there is not."""
+        """The tests of the chapter. Raises GraderError if the file is gone, ValueError if a task is unknown."""
+        if not self.tests.is_file():
+            name = f"tests/{self.tests.name}"
+            raise GraderError(f"{name} is missing, so nothing can be checked. To have it again: git checkout {name}")
         checks = tuple(_checks(self.tests))
         unknown = {check.task for check in checks} - {task.id for task in self.tasks}
         if unknown:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from grading import course, memory
+from grading.course import GraderError
 from grading.gradable import problem_in
-from grading.launch import GraderError
 from grading.report import grade
 
 LIBRARIES = {"numpy": 2, "pytest": 9, "rich": 0}

@@ -5,6 +5,7 @@ import json
 import os
 import queue
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grading.course import ROOT, Chapter, Check
+from grading.course import CHAPTERS, REFERENCE, ROOT, TESTS, Chapter, Check, GraderError
 from grading.gradable import FORBIDDEN, HIDDEN
 
 START_LIMIT = 60.0  # seconds for numpy and pytest to be imported, on a slow machine with a cold disk
@@ -45,12 +46,18 @@ EVENTS = {
     "start": {"test": str},
     "end": {"test": str, "outcome": str},
     "exit": {},
+    "tampered": {},
     "finished": {"status": int},
+}
+CANARIES = {  # tests that must fail, and how: see tests/_canaries.py
+    "test_canary_of_assert": "AssertionError",
+    "test_canary_of_the_checks": "CheckFailed",
+    "test_canary_of_numpy": "AssertionError",
+    "test_canary_of_raises": "Failed",
 }
 
 
-class GraderError(Exception):
-    """The grader itself could not do its work. The text says what to do about it."""
+UNTRUSTED = "What a check says means nothing once its own tools have been changed. Take that out of your package."
 
 
 @dataclass
@@ -58,7 +65,7 @@ class Result:
     """What became of one test."""
 
     name: str
-    status: str  # passed, failed, error, timeout, crash
+    status: str  # passed, failed, error, timeout, crash, tampered
     message: str = ""
     kind: str = ""  # the exception's type
     is_check: bool = False  # the message was written by a check of the course
@@ -112,24 +119,36 @@ def _run_once(stage: Path, chapter: Chapter, names: list[str], timeout: float, f
     if "ready" not in kinds:
         noise = stderr[-2000:].strip()
         raise GraderError(f"Python could not start the tests.\n\n{noise}\n\nTry: python grader.py doctor")
-    current, ended = None, None
+    current, ended, found, canaries = None, None, {}, {}
     for event in events:
         if event["event"] == "import failed":
             finished.import_problem = _result("", "error", event)
         elif event["event"] == "start":
             current = event["test"]
+        elif event["event"] == "end" and event["test"] in CANARIES:
+            current = None
+            canaries[event["test"]] = event["kind"]
         elif event["event"] == "end" and event["test"] in names:
             current = None
-            if event["test"] in finished.results:
-                finished.results[event["test"]] = Result(event["test"], "error", "This test was reported twice.")
-            else:
-                outcome = event["outcome"] if event["outcome"] in ("passed", "failed") else "error"
-                finished.results[event["test"]] = _result(event["test"], outcome, event)
+            outcome = event["outcome"] if event["outcome"] in ("passed", "failed") else "error"
+            if event["test"] in found:
+                outcome, event["message"] = "error", "This test was reported twice."
+            found[event["test"]] = _result(event["test"], outcome, event)
         elif event["event"] == "exit":
             ended = event
+    completed = any(event["event"] == "finished" and event["status"] == status for event in events)
+    trick = next((event["message"] for event in events if event["event"] == "tampered"), None)
+    odd = set(canaries.items()) - set(CANARIES.items())
+    if trick is None and (odd or (completed and len(found) == len(names))):
+        trick = _what_the_canaries_say(canaries, status)
+    if trick:
+        for name in names:
+            finished.results[name] = Result(name, "tampered", trick, diagnosis=UNTRUSTED)
+        return None
+    finished.results.update(found)
     if finished.import_problem is not None:
         return None
-    if any(event["event"] == "finished" and event["status"] == status for event in events):
+    if completed:
         for name in names:
             if name not in finished.results:
                 finished.results[name] = Result(name, "error", "This test was not run.")
@@ -149,12 +168,22 @@ def _run_once(stage: Path, chapter: Chapter, names: list[str], timeout: float, f
     if "imported" not in kinds:
         finished.import_problem = incident
         return None
-    if current is None:  # it happened between two tests: nothing to pin it on, so nothing that ran is trusted
+    if current not in names:  # it happened between two tests: nothing to pin it on, so nothing that ran is trusted
         for name in names:
             finished.results[name] = Result(name, incident.status, incident.message, location=where)
         return None
     incident.name = current
     return incident
+
+
+def _what_the_canaries_say(canaries: dict[str, str], status: int) -> str | None:
+    """Of a run that came to its end: did the tests that must fail fail, each in its way, and did pytest count them?"""
+    for name, kind in CANARIES.items():
+        if canaries.get(name) != kind:
+            return f"A test that has to fail, {name}, did not: checks have been disabled."
+    if status != 1:  # pytest's status where tests failed
+        return f"pytest ended with status {status}, though tests have failed: its counting was changed."
+    return None
 
 
 def _result(name: str, status: str, event: dict) -> Result:
@@ -179,7 +208,9 @@ def _printable(text: str) -> str:
 
 def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> tuple[list[dict], str, int, bool]:
     """Start the child and collect its events. The last value says whether it had to be ended from outside."""
+    token = secrets.token_hex(16)  # what does not begin with it was not written by the child
     config = {
+        "token": token,
         "stage": str(stage),
         "path": [entry for entry in sys.path if entry and Path(entry).resolve() != ROOT],
         "modules": [name.removesuffix(".py").replace("/", ".") for name in chapter.files],
@@ -187,9 +218,11 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
         "tests": names,
         "timeout": timeout,
         "forbidden": [*FORBIDDEN, *HIDDEN],
+        "hidden": [str(folder) for folder in (REFERENCE.parent, TESTS, CHAPTERS, Path(__file__).parent)],
     }
     environment = {key: value for key, value in os.environ.items() if KEPT_VARIABLES.fullmatch(key)}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    environment["TMPDIR"] = environment["TEMP"] = environment["TMP"] = str(stage / "scratch")
     for library in ("OMP", "OPENBLAS", "MKL"):  # small arrays: more threads only wait for each other on a busy machine
         environment.setdefault(f"{library}_NUM_THREADS", "1")
     if os.name == "posix":
@@ -197,20 +230,23 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
     else:
         group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     child = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(Path(__file__).with_name("child.py")), json.dumps(config)],
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(Path(__file__).with_name("child.py"))],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
         **group,
     )
     try:
-        return _collect(child, timeout, START_LIMIT + (timeout + GRACE) * (len(names) + 1))
+        with contextlib.suppress(OSError):  # it has ended already: its events will show it
+            child.stdin.write(json.dumps(config).encode())
+            child.stdin.close()
+        return _collect(child, token, timeout, START_LIMIT + (timeout + GRACE) * (len(names) + 1))
     finally:  # also where the grader is interrupted
         _end(child)
 
 
-def _collect(child: subprocess.Popen, timeout: float, longest: float) -> tuple[list[dict], str, int, bool]:
+def _collect(child: subprocess.Popen, token: str, timeout: float, longest: float) -> tuple[list[dict], str, int, bool]:
     """Read a child's events until it ends, or until it is silent for too long, or at work for the longest time."""
     deadline = time.monotonic() + longest
     lines: queue.Queue[bytes | None] = queue.Queue()
@@ -231,7 +267,13 @@ def _collect(child: subprocess.Popen, timeout: float, longest: float) -> tuple[l
             break
         if line is None:
             break
-        event = _event(line)
+        if not line.startswith(token.encode() + b" "):
+            if events and line.endswith(b"\n"):
+                events.append(
+                    _event(b'{"event": "tampered", "message": "The tested code wrote where only checks write."}')
+                )
+            continue
+        event = _event(line.partition(b" ")[2])
         if event is not None:
             events.append(event)
             limit = timeout + GRACE

@@ -13,6 +13,7 @@ from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task, chapt
 from grading.files import read_source
 from grading.gradable import NotGradable
 from grading.launch import Result
+from grading.notes import EditedTests, files_without_effect
 from grading.stubs import stub_of
 
 SCHEMA = "meintorch/report/v1"
@@ -46,6 +47,7 @@ class Report:
     not_gradable: NotGradable | None = None
     max_score: int = 0
     next: str = ""
+    notes: list[str] = field(default_factory=list)  # what else deserves a mention
 
     @property
     def score(self) -> int:
@@ -86,6 +88,7 @@ class Report:
                 for report in self.tasks
             ],
             "next": self.next,
+            "notes": self.notes,
         }
 
 
@@ -101,6 +104,7 @@ def grade(
     ids = {one.id for one in tasks}
     checks = [check for check in chapter.checks if check.task in ids and (goal or not check.goal)]
     report = Report(chapter, max_score=len(checks))
+    edited_tests = EditedTests(chapter)
     with temporary_folder() as folder:
         report.not_gradable = stage.build(folder, package, chapter)
         if report.not_gradable is None:
@@ -114,6 +118,7 @@ def grade(
             report.tasks = _judge(tasks, checks, run.results, places, unwritten)
             _find_culprits(folder, report, checks, timeout)
     report.next = _next(report, task)
+    report.notes = [*edited_tests.notes(), *files_without_effect(package)]
     return report
 
 
@@ -218,6 +223,8 @@ def _judge(
         statuses = {result.status for result in own}
         if statuses == {"passed"}:
             report = TaskReport(task, "passed", own)
+        elif "tampered" in statuses:
+            report = TaskReport(task, "failed", own)
         elif is_stub or task.id in waits_for:
             report = TaskReport(task, "todo", own)
         elif statuses & {"failed", "timeout", "crash"}:
@@ -268,9 +275,11 @@ def explain_error(kind: str, message: str) -> str | None:
     """What lies behind some of Python's own errors that say little to somebody who meets them for the first time."""
     if kind == "TypeError" and ("does not support ufuncs" in message or "unexpected keyword argument 'out'" in message):
         return (
-            "NumPy's functions and a gradient's += take arrays, and this is a Tensor: is a .data missing? Where the "
-            "graph must go on, use operators and meintorch's own functions."
+            "NumPy's functions take arrays, and so does += on a gradient. This is a Tensor: is a .data missing? Where "
+            "the graph must go on, use operators and meintorch's own functions."
         )
+    if kind in ("MemoryError", "_ArrayMemoryError"):
+        return "A check may use 4 GiB of memory. Does a list or a graph grow with every step?"
     if kind == "RecursionError":
         return "A function calls itself, directly or by way of another, and never comes to an end."
     if kind == "UnboundLocalError":
@@ -289,7 +298,7 @@ def _sentence(result: Result) -> str:
 
 def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: float) -> None:
     """A task that passes once an earlier one is answered by the reference waits for that one, and is not to blame."""
-    if any(result.status in ("timeout", "crash") for one in report.tasks for result in one.results):
+    if any(result.status in ("timeout", "crash", "tampered") for one in report.tasks for result in one.results):
         return  # the task that hung was set aside already, and the others have shown whether they need it
 
     def passing(candidates: list[TaskReport]) -> list[TaskReport]:

@@ -113,6 +113,7 @@ def show_report(report: Report, place: dict | None) -> None:
     say()
     say(f" {report.score} of {report.max_score} checks".ljust(22), bar(report.score, report.max_score))
     say()
+    show_notes(report)
 
 
 def show_failure(one: TaskReport, cause: bool = True) -> None:
@@ -156,6 +157,14 @@ def show_not_gradable(report: Report) -> None:
     say()
     say(f" Then: {report.next}")
     say()
+    show_notes(report)
+
+
+def show_notes(report: Report) -> None:
+    for note in report.notes:
+        paragraph(f"Note: {note}", indent=1)
+    if report.notes:
+        say()
 
 
 def show_map(rows: list[tuple[Chapter, int, int, str]], here: Chapter | None) -> None:

@@ -43,7 +43,8 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
             elif problem := problem_in(target / name, f"meintorch/{name}"):
                 return problem
     (stage / "tests").mkdir()
-    for path in [TESTS / "__init__.py", TESTS / "_helpers.py", chapter.tests]:
+    (stage / "scratch").mkdir()  # what the tested code may write to
+    for path in [TESTS / "__init__.py", TESTS / "_helpers.py", TESTS / "_canaries.py", chapter.tests]:
         shutil.copyfile(path, stage / "tests" / path.name)
     (stage / "pytest.ini").write_text(INI, encoding="utf-8")
     return None

@@ -81,3 +81,20 @@ def grader(checkout):
         return subprocess.run(command, cwd=checkout, capture_output=True, timeout=120, check=False, **options)
 
     return run
+
+
+ANSWERS = pytest.StashKey[list]()
+
+
+@pytest.fixture
+def record_answer(request):
+    """A function that adds a line to the table of hostile packages in the terminal's summary."""
+    return lambda *line: request.config.stash.setdefault(ANSWERS, []).append(line)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    rows = config.stash.get(ANSWERS, [])
+    if rows:
+        terminalreporter.section("hostile packages: the answer each must get, the one it got, seconds")
+    for name, wanted, got, seconds in rows:
+        terminalreporter.write_line(f"{name[:60]:<61}{wanted:<25}{got:<20}{seconds:5.1f}")

@@ -398,6 +398,37 @@ def test_a_grader_that_is_interrupted_leaves_nothing_behind(checkout, tmp_path, 
     assert str(stages) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
+def test_files_that_have_no_effect_are_mentioned(grader, checkout):
+    (checkout / "random.py").write_text("", encoding="utf-8")
+    (checkout / "meintorch" / "conftest.py").write_text("", encoding="utf-8")
+    assert json.loads(grader("01", "--json").stdout)["notes"] == [
+        "random.py beside the package has no effect on the checks.",
+        "conftest.py in the package has no effect on the checks.",
+    ]
+
+
+def test_edited_tests_are_mentioned(grader, checkout):
+    git = ["git", "-c", "user.name=me", "-c", "user.email=me@example.org"]
+    subprocess.run([*git, "init", "-q"], cwd=checkout, check=True)
+    subprocess.run([*git, "add", "."], cwd=checkout, check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "as it came"], cwd=checkout, check=True)
+    assert "has been edited" not in grader("01").stdout
+    path = checkout / "tests" / "test_01_value.py"
+    path.write_text(read_source(path).replace("6.0", "3.0"), encoding="utf-8")
+    assert "tests/test_01_value.py has been edited: this is not the course's own check." in " ".join(
+        grader("01").stdout.split()
+    )
+
+
+def test_deleted_tests_are_no_pass_and_the_way_back_is_named(grader, checkout):
+    (checkout / "tests" / "test_02_autograd.py").unlink()
+    done = grader("02", "--solution")
+    assert done.returncode == 3
+    assert "git checkout tests/test_02_autograd.py" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert grader("01", "--solution").returncode == 0
+
+
 def test_it_does_not_matter_from_where_it_is_called(checkout, tmp_path):
     command = [sys.executable, str(checkout / "grader.py"), "02", "--solution"]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0

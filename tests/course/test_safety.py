@@ -1,14 +1,11 @@
 """Packages that hang, crash, cannot be read or cheat: a clear message with its place, and never a pass."""
 
-import os
-import subprocess
 import time
 
 import pytest
 
-from grading import course
+from grading import course, launch
 from grading.report import grade
-from tests.course.conftest import answer
 
 AUTOGRAD = course.find_chapter("02")
 TIMEOUT = 1.5
@@ -50,26 +47,6 @@ def test_a_module_that_cannot_be_imported_is_not_graded_and_the_line_is_named(pa
     assert report.not_gradable.file == "meintorch/tensor.py"
     assert report.not_gradable.line in (1, 2)
     assert report.score == 0
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        ("x = 1".encode("utf-16"), "UTF-16"),
-        (b"x = 1\nname = '\xe9'\n", "not UTF-8"),
-    ],
-)
-def test_an_encoding_that_python_cannot_read_is_named(package, data, reason):
-    folder = package("reference")
-    (folder / "tensor.py").write_bytes(data)
-    assert reason in grade(AUTOGRAD, folder).not_gradable.reason
-
-
-def test_a_byte_order_mark_and_windows_line_endings_are_no_mistake(package):
-    folder = package("reference")
-    path = folder / "tensor.py"
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    assert grade(AUTOGRAD, folder).passed
 
 
 def test_an_endless_loop_at_import_is_found_and_its_line_named(package):
@@ -114,79 +91,12 @@ def test_an_endless_loop_in_a_given_line_ends_within_the_limit(package):
     assert "while True: pass" in path.read_text(encoding="utf-8").split("\n")[hung.location["line"] - 1]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "10 ** (10 ** 9)",
-        "try:\n    while True: pass\nexcept BaseException:\n    pass\n",
-        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass\n",
-        "import faulthandler\nfaulthandler.cancel_dump_traceback_later()\nwhile True: pass\n",
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n",
-        "while True: print('x' * 1000)\n",
-    ],
-)
-def test_nothing_holds_the_grader_up(package, body):
-    report = grade(AUTOGRAD, package("reference", {"02.4": body}), timeout=TIMEOUT)
-    assert report.tasks[3].status == "failed"
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        ("import os\nos._exit(0)\n", "crash"),
-        ("import sys\nsys.exit(0)\n", "failed"),
-        ("raise KeyboardInterrupt\n", "error"),
-        ("import pytest\npytest.exit('done', returncode=0)\n", "error"),
-        ("import pytest\npytest.skip('not today')\n", "error"),
-        ("import pytest\npytest.xfail('not today')\n", "failed"),
-        ("import ctypes\nctypes.string_at(0)\n", "crash"),
-        ("return _backward(upstream)\n", "failed"),
-    ],
-)
-def test_what_ends_a_test_early_is_not_a_pass(package, body, status):
-    report = grade(AUTOGRAD, package("reference", {"02.2": body}), timeout=TIMEOUT)
-    assert not report.passed
-    assert report.tasks[1].results[0].status == status
-    assert report.tasks[1].status in ("failed", "error")
-
-
 def test_os_exit_is_named_with_its_line(package):
     report = grade(AUTOGRAD, package("reference", {"02.2": "import os\nos._exit(0)\n"}), timeout=TIMEOUT)
     crashed = report.tasks[1].first_failure
     assert "os._exit() ended Python here" in crashed.message
     assert crashed.location["file"] == "meintorch/tensor.py"
     assert report.tasks[0].status == "passed"
-
-
-def test_printing_the_answers_of_pytest_convinces_nobody(package):
-    folder = package("stubs")
-    names = [check.name for check in AUTOGRAD.checks]
-    events = "".join(f'print(\'{{"event": "end", "test": "{name}", "outcome": "passed"}}\')\n' for name in names)
-    tamper(folder, f"{events}print('26 passed in 0.01s')")
-    report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
-    assert report.score == 0
-    assert {one.status for one in report.tasks} == {"todo"}
-
-
-@pytest.mark.parametrize("name", ["conftest.py", "pytest.ini", "sitecustomize.py", "numpy.py", "random.py", "queue.py"])
-def test_files_beside_the_learners_code_have_no_effect(package, name):
-    folder = package("reference", {"02.2": "pass\n"})
-    for place in (folder, folder.parent):
-        (place / name).write_text("import os\nos._exit(0)\n", encoding="utf-8")
-    report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
-    assert report.not_gradable is None
-    assert report.tasks[1].status == "failed"
-    assert report.tasks[0].status == "passed"
-
-
-def test_a_link_to_the_reference_is_not_followed(package):
-    folder = package("stubs")
-    (folder / "tensor.py").unlink()
-    try:
-        (folder / "tensor.py").symlink_to(course.REFERENCE / "tensor.py")
-    except OSError:
-        pytest.skip("this system makes no links for this user")
-    assert "is a link" in grade(AUTOGRAD, folder).not_gradable.reason
 
 
 def test_a_helper_module_of_the_learners_own_is_welcome(package):
@@ -219,20 +129,6 @@ def test_what_the_learner_prints_is_shown_with_the_failure(package):
     body = "print('upstream is', upstream)\nself.grad += upstream\n"
     failed = grade(AUTOGRAD, package("reference", {"02.2": body})).tasks[1].first_failure
     assert failed.output.startswith("upstream is [ 10. 100.]")
-
-
-def test_a_false_exit_status_at_the_very_end_convinces_nobody(package):
-    folder = package("stubs")
-    tamper(folder, "import atexit, os; atexit.register(os._exit, 0)")
-    assert grade(AUTOGRAD, folder, timeout=TIMEOUT).score == 0
-
-
-def test_the_learners_own_folder_is_never_written_to(package):
-    folder = package("reference")
-    answer(folder, "02.2", "open(__file__, 'w').write('gone')\n")
-    before = (folder / "tensor.py").read_text(encoding="utf-8")
-    grade(AUTOGRAD, folder, timeout=TIMEOUT)
-    assert (folder / "tensor.py").read_text(encoding="utf-8") == before
 
 
 SLOW_SEARCH = """order = []
@@ -312,19 +208,14 @@ def test_words_on_the_private_channel_neither_stop_the_clock_nor_the_grader(pack
     assert time.monotonic() - started < 60.0
 
 
-def test_a_test_that_is_reported_twice_is_not_a_pass(package):
-    body = """import json, os
-line = json.dumps({"event": "end", "test": "test_matmul_keeps_float32", "outcome": "passed"}).encode() + bytes([10])
-for fd in range(3, 12):
-    try:
-        os.write(fd, line)
-    except OSError:
-        pass
-"""
-    chapter, task = course.find_task("02.4")
-    report = grade(chapter, package("reference", {"02.4": body}), task, timeout=TIMEOUT)
-    assert not report.passed
-    assert any("twice" in result.message for result in report.tasks[0].results)
+def test_a_test_that_is_reported_twice_is_not_a_pass(package, monkeypatch, tmp_path):
+    """Even where the words come from the child itself."""
+    end = launch._event(b'{"event": "end", "test": "test_once", "outcome": "passed"}')
+    canaries = [{**end, "test": name, "kind": kind} for name, kind in launch.CANARIES.items()]
+    events = [{"event": "ready"}, {"event": "imported"}, *canaries, end, end, {"event": "finished", "status": 1}]
+    monkeypatch.setattr(launch, "_events", lambda *_: (events, "", 1, False))
+    found = launch.run(tmp_path, AUTOGRAD, [course.Check("test_once", "02.1", goal=False)], TIMEOUT).results
+    assert found["test_once"].status != "passed"
 
 
 def test_control_characters_do_not_reach_the_terminal(package):
@@ -334,11 +225,3 @@ def test_control_characters_do_not_reach_the_terminal(package):
         .first_failure
     )
     assert failed.message == "ValueError: ?[31m?"
-
-
-@pytest.mark.skipif(os.name != "posix", reason="the way to look for processes is POSIX's")
-def test_no_process_is_left_behind(package):
-    body = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(98.7654)'])\n"
-    grade(AUTOGRAD, package("reference", {"02.4": body}), timeout=TIMEOUT)
-    time.sleep(0.2)
-    assert "98.7654" not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,142 @@
+"""What keeps the tested code from doing harm and from touching what tests it. Runs in the child process.
+
+None of this stops code that was written to deceive this very grader: it shares a process with its tests, and whatever
+watches it there can be found and changed. It stops accidents and the tricks that are easy to come by.
+"""
+
+import importlib
+import os
+import sys
+from operator import is_
+from types import FunctionType
+
+MEMORY_LIMIT = 4 * 2**30  # bytes of address space
+FILE_LIMIT = 16 * 2**20  # bytes of one file
+
+# Audit events, and why what they announce is refused: https://docs.python.org/3/library/audit_events.html
+PROCESS = "code under test may not start another process"
+SIGNAL = "code under test may not send signals"
+NETWORK = "code under test may not use the network"
+LIMIT = "code under test may not change its limits"
+REFUSED = {
+    "subprocess.Popen": PROCESS,
+    "os.system": PROCESS,
+    "os.fork": PROCESS,
+    "os.forkpty": PROCESS,
+    "os.exec": PROCESS,
+    "os.posix_spawn": PROCESS,
+    "os.spawn": PROCESS,
+    "os.startfile": PROCESS,
+    "pty.spawn": PROCESS,
+    "os.kill": SIGNAL,
+    "os.killpg": SIGNAL,
+    "signal.pthread_kill": SIGNAL,
+    "socket.bind": NETWORK,
+    "socket.connect": NETWORK,
+    "socket.getaddrinfo": NETWORK,
+    "socket.gethostbyname": NETWORK,
+    "socket.sendto": NETWORK,
+    "resource.prlimit": LIMIT,
+    "resource.setrlimit": LIMIT,
+}
+PATHS_CHANGED = {  # events, and how many of their arguments, from the first on, are paths
+    "os.chmod": 1,
+    "os.chown": 1,
+    "os.link": 2,
+    "os.mkdir": 1,
+    "os.remove": 1,
+    "os.rename": 2,
+    "os.rmdir": 1,
+    "os.symlink": 2,
+    "os.truncate": 1,
+    "os.utime": 1,
+}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def limit_resources():
+    """Let this process have a few gigabytes and small files, where the system can be told so."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for name, limit in (("RLIMIT_AS", MEMORY_LIMIT), ("RLIMIT_FSIZE", FILE_LIMIT), ("RLIMIT_CORE", 0)):
+        try:
+            resource.setrlimit(getattr(resource, name), (limit, limit))
+        except (AttributeError, ValueError, OSError):  # not on this system, or a lower limit is there already
+            continue
+
+
+def refuse_effects(writable, hidden):
+    """From now on, refuse to start processes, to open connections, to write outside `writable`, to read in `hidden`.
+
+    writable  a folder
+    hidden    folders
+    """
+    inside = os.path.join(os.path.realpath(writable), "")
+    secret = tuple(os.path.join(os.path.realpath(folder), "") for folder in hidden)
+
+    def place(path):
+        return os.path.realpath(os.fsdecode(path))
+
+    def refuse_writing(path):
+        if not isinstance(path, int) and not place(path).startswith(inside) and place(path) != os.devnull:
+            raise PermissionError(f"code under test may not write outside of its own folder: {os.fsdecode(path)}")
+
+    def hook(event, arguments):
+        if event == "open":
+            path, _, flags = arguments
+            if flags & WRITING:
+                refuse_writing(path)
+            elif isinstance(path, (str, bytes)) and place(path).startswith(secret):
+                raise PermissionError(f"code under test may not read the course's own files: {os.fsdecode(path)}")
+        elif event in PATHS_CHANGED:
+            for path in arguments[: PATHS_CHANGED[event]]:
+                refuse_writing(path)
+        elif event in REFUSED:
+            raise PermissionError(REFUSED[event])
+        elif event.startswith("ctypes."):
+            raise PermissionError("code under test may not use ctypes")
+
+    sys.addaudithook(hook)
+
+
+class Seal:
+    """Notices when the tools that the checks are made of are replaced.
+
+    Every name of a sealed module, the methods of its classes and the code of its functions have to stay what they are.
+    Names may be added.
+    """
+
+    def __init__(self, names):
+        self.modules, self.spaces, self.functions = [], [], []
+        for name in names:
+            self.close(name)
+
+    def close(self, name):
+        """Import a module and seal it."""
+        module = importlib.import_module(name)
+        classes = {
+            f"{name}.{key}": value
+            for key, value in vars(module).items()
+            if isinstance(value, type) and value.__module__ == name
+        }
+        self.modules.append((name, module))
+        for label, holder in {name: module, **classes}.items():
+            values = list(vars(holder).values())
+            self.spaces.append((label, vars(holder), values))
+            self.functions += [(value, value.__code__) for value in values if isinstance(value, FunctionType)]
+
+    def broken(self):
+        """The name of something that is not what it was, or None."""
+        for name, module in self.modules:
+            if sys.modules.get(name) is not module:
+                return name
+        for label, space, values in self.spaces:
+            if len(space) < len(values) or not all(map(is_, space.values(), values)):
+                changed = [key for (key, value), old in zip(space.items(), values) if value is not old]
+                return f"{label}.{changed[0]}" if changed else label
+        for function, code in self.functions:
+            if function.__code__ is not code:
+                return f"{function.__module__}.{function.__qualname__}"
+        return None

@@ -1,0 +1,23 @@
+"""Tests that must fail. One that passes shows that the checks have been disabled: see grading/launch.py."""
+
+import numpy as np
+import pytest
+
+from tests._helpers import check_close
+
+
+def test_canary_of_assert():
+    assert 1 == 2
+
+
+def test_canary_of_the_checks():
+    check_close(np.array([1.0]), np.array([2.0]), "the canary")
+
+
+def test_canary_of_numpy():
+    np.testing.assert_allclose(1.0, 2.0)
+
+
+def test_canary_of_raises():
+    with pytest.raises(ValueError):
+        pass

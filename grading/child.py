@@ -2,7 +2,7 @@
 
 Started as `python -I -S -B -X utf8 child.py` by grading.launch, which writes a JSON object to its standard input and
 reads the events, a JSON object a line, from what is its standard output at the start. Whatever learners' code prints
-goes elsewhere. Started as `child.py --warm N`, it waits at the socket N and forks for every run: see grading.warm.
+goes elsewhere. Started as `child.py --warm N PATH`, it waits at the socket N and forks for every run: see grading.warm.
 """
 
 import faulthandler
@@ -22,7 +22,23 @@ del sys.path[0]
 
 OUTPUT_LIMIT = 2_000  # characters of a test's own output that are kept
 CANARIES = "_canaries.py"
-NOT_NEEDED = ("cacheprovider", "doctest", "junitxml", "logging", "pastebin", "stepwise", "terminal", "unittest")
+NOT_NEEDED = (  # plugins of pytest's own whose work nobody sees here
+    "cacheprovider",
+    "debugging",
+    "doctest",
+    "junitxml",
+    "legacypath",
+    "logging",
+    "pastebin",
+    "setuponly",
+    "setupplan",
+    "stepwise",
+    "subtests",
+    "terminal",
+    "threadexception",
+    "unittest",
+    "unraisableexception",
+)
 TOOLS = (  # what the checks rely on, beside their own modules
     "__main__",
     "guard",
@@ -91,8 +107,8 @@ class Output:
 class Reporter:
     """A pytest plugin that sends one event when a test starts and one when it ends."""
 
-    def __init__(self, channel, package, wanted, seal):
-        self.channel, self.package, self.wanted, self.seal = channel, package, wanted, seal
+    def __init__(self, channel, package, wanted, seal, report):
+        self.channel, self.package, self.wanted, self.seal, self.report = channel, package, wanted, seal, report
 
     def pytest_collection_modifyitems(self, items):
         canaries = [item for item in items if item.path.name == CANARIES]
@@ -107,18 +123,18 @@ class Reporter:
         sys.stdout = sys.stderr = self.output = Output()
 
     def pytest_runtest_makereport(self, item, call):
-        outcome = "passed"
-        details = {}
+        outcome, details = "passed", {}
         if call.excinfo is not None:
             error = call.excinfo.value
             outcome = "skipped" if type(error).__name__ == "Skipped" else "failed"
             details = describe(error, self.package)
-        if self.sent or (call.when != "call" and outcome == "passed"):
-            return
-        self.sent = True
-        duration = time.perf_counter() - self.started
-        output = self.output.text
-        self.channel.send("end", test=item.name, outcome=outcome, output=output, duration=duration, **details)
+        if not self.sent and (call.when == "call" or outcome != "passed"):
+            self.sent = True
+            duration = time.perf_counter() - self.started
+            output = self.output.text
+            self.channel.send("end", test=item.name, outcome=outcome, output=output, duration=duration, **details)
+        # pytest's own report would hold the whole traceback with its source lines, which takes long and nobody reads.
+        return self.report(item.nodeid, item.location, {}, outcome, None, call.when)
 
     def pytest_runtest_logfinish(self):
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
@@ -186,24 +202,24 @@ def report_exits(channel, package):
 
 
 def prepare(path):
-    """Import what every run needs: what the grader can import this process can."""
+    """Import what every run needs, from where the grader can import it, and seal it."""
     sys.path[:] = [*sys.path, *[entry for entry in path if entry not in sys.path]]
-    for name in TOOLS:
-        importlib.import_module(name)
+    return guard.Seal(TOOLS)
 
 
-def run(config):
-    """Run the tests that `config` names and leave this process."""
+def run(config, seal):
+    """Run the tests that `config` names and leave this process. `seal` is that of the tools they need."""
     import pytest
 
     channel = Channel(config["token"])
     stage, package = config["stage"], os.path.join(config["stage"], "meintorch")
     scratch = os.path.join(stage, "scratch")  # the only folder that can be written to
     os.chdir(scratch)
+    os.environ.update(TMPDIR=scratch, TEMP=scratch, TMP=scratch)
     sys.argv[:] = ["meintorch"]
     sys.path.insert(0, stage)
     sys.breakpointhook = no_breakpoint
-    seal = guard.Seal([*TOOLS, "tests._helpers"])
+    seal.close("tests._helpers")
     channel.send("ready")
     sys.meta_path.insert(0, NoMagic(config["forbidden"]))
     leave = report_exits(channel, package)
@@ -229,16 +245,55 @@ def run(config):
     for plugin in NOT_NEEDED:
         options += ["-p", f"no:{plugin}"]
     files = [os.path.join(stage, "tests", name) for name in (config["file"], CANARIES)]
-    reporter = Reporter(channel, package, frozenset(config["tests"]), seal)
+    reporter = Reporter(channel, package, frozenset(config["tests"]), seal, pytest.TestReport)
     status = pytest.main([*options, *files], plugins=[reporter])
     channel.send("finished", status=int(status))
     leave(int(status))  # at once: a thread that was left running is not waited for
 
 
+def serve(number, path):
+    """Import what every run needs, wait at a socket and fork for every run: see grading.warm."""
+    import socket
+
+    line = socket.socket(fileno=number)
+    seal = prepare(path)
+    for name in set(sys.modules["_pytest.config"].default_plugins) - set(NOT_NEEDED):
+        importlib.import_module(f"_pytest.{name}")
+    while True:
+        text, descriptors = receive(line)
+        if not text:  # the grader has ended
+            return
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            for descriptor, target in zip(descriptors, (1, 2)):
+                os.dup2(descriptor, target)
+                os.close(descriptor)
+            line.close()
+            run(json.loads(text), seal)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        line.sendall(b"%d\n" % child)
+        line.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def receive(line):
+    """A line of text from a socket, and the descriptors that came with it."""
+    import socket
+
+    text, descriptors, _, _ = socket.recv_fds(line, 65536, 2)
+    while text and not text.endswith(b"\n"):
+        more = line.recv(65536)
+        text = text + more if more else b""
+    return text, descriptors
+
+
 def main():
-    config = json.loads(sys.stdin.buffer.read())
-    prepare(config["path"])
-    run(config)
+    if sys.argv[1:2] == ["--warm"]:
+        serve(int(sys.argv[2]), json.loads(sys.argv[3]))
+    else:
+        config = json.loads(sys.stdin.buffer.read())
+        run(config, prepare(config["path"]))
 
 
 if __name__ == "__main__":

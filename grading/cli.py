@@ -2,13 +2,12 @@
 
 import argparse
 import difflib
-import hashlib
 import importlib.util
 import json
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 PASSED, NOT_YET, WRONG_USAGE, BROKEN = 0, 1, 2, 3
@@ -17,18 +16,26 @@ USAGE = """python grader.py              the map: every chapter, its progress, w
 python grader.py 02           check a chapter
 python grader.py 02.2         check one task
 python grader.py all          check every chapter
+   --watch                    again at every save (with no number: where you
+                              are); --poll as well, on a network folder
    --goal                     the harder suite as well
    --solution                 the same tests on the reference
    --package DIR              on the package in DIR instead of meintorch/
    --timeout S                seconds a test may take (15)
    --json                     one JSON document on stdout, nothing else
+   --format NAME              the same in the form of gradescope or exercism
+   --junitxml FILE            writes JUnit XML as well
 python grader.py hint 02.2    the next hint for a task (again: the one after it;
                               with a number, hint 02.2 1: that one)
 python grader.py diff 02      your code beside the reference, for what passes
    --spoil                    for the rest too
    --package DIR              for the package in DIR instead of meintorch/
-python grader.py reset 02.2   the stub of a task again (02: of a whole chapter);
-                              what was there is kept and its place is printed
+python grader.py explain 02   after it has passed: the reference and why
+python grader.py reset 02.2   the stub of a task again (02: of a whole chapter,
+                              all: of all); what was there is kept and its place
+                              is printed
+python grader.py catch-up 05  takes what is not done before chapter 05 from the
+                              reference; what was there is kept
 python grader.py doctor       is this machine set up?
 python grader.py stubs        for maintainers: meintorch/ anew from solutions/
    --check                    only say whether the two fit each other
@@ -74,45 +81,72 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BROKEN
 
 
+def _commands() -> dict[str, tuple[Callable, set[str], str]]:
+    """What each command does, the options that go with it, and an example of what follows it, if something does."""
+    return {
+        "map": (_map, set(), ""),
+        "all": (_check, CHECKING - {"watch", "poll"}, ""),
+        "hint": (_hint, set(), "02.2"),
+        "diff": (_diff, {"spoil", "package"}, "02"),
+        "explain": (_explain, set(), "02"),
+        "reset": (_reset, set(), "02.2"),
+        "catch-up": (_catch_up, set(), "05"),
+        "doctor": (_doctor, set(), ""),
+        "stubs": (_stubs, {"check"}, ""),
+    }
+
+
+CHECKING = {"package", "goal", "solution", "json", "format", "junitxml", "watch", "poll"}
+WATCHING = {"package", "goal", "solution", "watch", "poll"}
+WITHOUT_LIBRARIES = ("hint", "reset", "doctor", "stubs")
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python grader.py", add_help=False, allow_abbrev=False)
     parser.error = _wrong
     parser.add_argument("words", nargs="*")
     parser.add_argument("--package", type=Path)
     parser.add_argument("--timeout", type=_seconds, default=15.0)
-    for flag in ("--goal", "--solution", "--json", "--spoil", "--check", "--help", "-h"):
+    parser.add_argument("--format", choices=["gradescope", "exercism"])
+    parser.add_argument("--junitxml", type=Path)
+    for flag in ("--goal", "--solution", "--json", "--spoil", "--check", "--watch", "--poll", "--help", "-h"):
         parser.add_argument(flag, action="store_true")
     options = parser.parse_args(arguments)
     if options.help or options.h or options.words[:1] == ["help"]:
         options.command = _help
         return options
     name, rest = (options.words or ["map"])[0], options.words[1:]
-    flags = {"map": set(), "hint": set(), "reset": set(), "doctor": set(), "stubs": {"check"}}
-    flags["diff"] = {"spoil", "package"}
-    allowed = flags.get(name, {"package", "timeout", "goal", "solution", "json"})
-    given = {key for key in ("package", "goal", "solution", "json", "spoil", "check") if getattr(options, key)}
-    if given - allowed:
-        _wrong(f"--{min(given - allowed)} does not go with {name if options.words else 'the map'}")
-    commands = {"map": _map, "hint": _hint, "diff": _diff, "reset": _reset, "doctor": _doctor, "stubs": _stubs}
-    options.command = commands.get(name, _check)
-    if options.command is _check and name != "all" and not re.fullmatch(r"[0-9]+(\.[0-9]+)?", name):
-        close = difflib.get_close_matches(name, [*commands, "all"], n=1) if name != "check" else [""]
+    commands = _commands()
+    if name not in commands and not re.fullmatch(r"[0-9]+(\.[0-9]+)?", name):
+        close = difflib.get_close_matches(name, commands, n=1) if name != "check" else [""]
         guess = " ".join(["python grader.py", *close, *rest]).replace("  ", " ")
         _wrong(f"There is no command {name!r}." + (f" Did you mean: {guess}" if close else ""))
-    examples = {"hint": "hint 02.2", "diff": "diff 02", "reset": "reset 02.2"}
-    if name in examples and not 1 <= len(rest) <= 1 + (name == "hint"):
-        _wrong(f"{name} needs one chapter or task: python grader.py {examples[name]}")
-    if name not in examples and rest:
+    options.command, allowed, example = commands.get(name, (_check, CHECKING, ""))
+    if example and not 1 <= len(rest) <= 1 + (name == "hint"):
+        _wrong(f"{name} needs one chapter or task: python grader.py {name} {example}")
+    if rest and not example:
         _wrong(f"{name} stands alone: python grader.py {name}")
     options.name = rest[0] if rest else name
     options.number = rest[1] if len(rest) == 2 else None
+    if options.watch and options.command in (_map, _check):
+        allowed = WATCHING if name != "all" else allowed
+        options.command = _watch
+    given = {key for key in CHECKING | {"spoil", "check"} if getattr(options, key)}
+    if given - allowed:
+        beside = "--watch" if options.watch and name != "all" else name if options.words else "the map"
+        _wrong(f"--{min(given - allowed)} does not go with {beside}")
+    for one, other in (("json", "format"), ("package", "solution")):
+        if {one, other} <= given:
+            _wrong(f"--{one} and --{other} exclude each other")
+    if options.poll and not options.watch:
+        _wrong("--poll goes with --watch")
+    if options.format == "exercism" and name == "all":
+        _wrong("Exercism's form holds one exercise: python grader.py 02 --format exercism")
     if options.package is not None and not options.package.is_dir():
         _wrong(f"--package {options.package}: there is no such folder")
     if options.package is not None and not list(options.package.glob("*.py")):
         _wrong(f"--package {options.package}: there is no Python file in that folder, such as value.py")
-    if options.package is not None and options.solution:
-        _wrong("--package and --solution exclude each other")
-    if options.command in (_map, _check, _diff):
+    if name not in WITHOUT_LIBRARIES:
         _need_libraries()
     return options
 
@@ -163,8 +197,9 @@ def _help(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """`python grader.py 02`, `02.2` and `all`."""
-    from grading import course, screen
-    from grading.report import SCHEMA, grade
+    from grading import course, formats, screen
+    from grading.files import write_source
+    from grading.report import SCHEMA, first_to_do, grade
 
     package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
     if options.name == "all":
@@ -175,83 +210,54 @@ def _check(options: argparse.Namespace) -> int:
     for chapter, task in wanted:
         report = grade(chapter, package, task, options.goal, options.timeout)
         reports.append(report)
-        if not options.json:
-            screen.show_report(report, _first_to_do(report, package))
+        if not options.json and not options.format:
+            screen.show_report(report, first_to_do(report, package))
     passed = all(report.passed for report in reports)
     if options.json:
         document = reports[0].as_json()
         if options.name == "all":
             document = {"schema": SCHEMA, "passed": passed, "chapters": [report.as_json() for report in reports]}
         print(json.dumps(document, indent=2))
+    if options.format == "gradescope":
+        print(json.dumps(formats.gradescope(reports), indent=2))
+    elif options.format == "exercism":
+        print(json.dumps(formats.exercism(reports[0]), indent=2))
+    if options.junitxml:
+        write_source(options.junitxml, formats.junit(reports))
     return PASSED if passed else NOT_YET
 
 
-def _first_to_do(report, package: Path) -> dict | None:
-    from grading.report import place_of
+def _watch(options: argparse.Namespace) -> int:
+    from grading import course, progress, watch
 
-    for one in report.tasks:
-        if one.status == "todo":
-            place = next((result.location for result in one.results if result.status == "todo"), None)
-            return {**(place or place_of(package, one.task.parts[0])), "task": one.task}
-    return None
+    package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
+    if not options.words:
+        chapter, task = progress.here(progress.rows()) or course.chapters()[-1], None
+    else:
+        chapter, task = _task(options.name) if "." in options.name else (_chapter(options.name), None)
+    report = watch.watch(chapter, task, package, options.goal, options.timeout, options.poll)
+    return PASSED if report and report.passed else NOT_YET
 
 
 def _map(options: argparse.Namespace) -> int:
-    """Checks the chapters whose code has changed since the last time, and shows them all."""
-    from grading import course, memory, screen
-    from grading.report import grade
+    from grading import progress, screen
 
-    remembered = memory.recall("map")
-    rows = []
-    for chapter in course.chapters():
-        digest = _digest(chapter)
-        known = remembered.get(chapter.number, {}).get(digest)
-        if known is None:
-            report = grade(chapter)
-            problem = report.not_gradable
-            place = f"{problem.file}, line {problem.line}" if problem and problem.line else problem and problem.file
-            known = [report.score, report.max_score, place or ""]
-            # A test that took too long may have met a busy machine: that is not worth remembering.
-            if not any(r.status in ("timeout", "crash", "error") for one in report.tasks for r in one.results):
-                remembered[chapter.number] = {digest: known}
-        rows.append((chapter, *known))
-    memory.remember("map", remembered)
-    here = next((chapter for chapter, score, total, _ in rows if score < total), None)
+    rows = progress.rows()
+    here = progress.here(rows)
     screen.show_map(rows, here)
     return PASSED if here is None else NOT_YET
 
 
-def _digest(chapter) -> str:
-    """What a chapter's result depends on: the package, the tests, the grader and Python."""
-    from grading import course, stage
-
-    digest = hashlib.sha256(sys.version.encode())
-    folders = [course.PACKAGE, course.ROOT / "grading", course.REFERENCE]
-    paths = [path for folder in folders for path in stage.package_files(folder).values()]
-    for path in [*paths, chapter.text, chapter.tests, course.TESTS / "_helpers.py"]:
-        digest.update(path.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
 def _hint(options: argparse.Namespace) -> int:
-    from grading import memory, screen, texts
-    from grading.files import read_source
+    from grading import hint
 
     if "." not in options.name:
         chapter = _chapter(options.name)
         _wrong(f"hint needs a task, one of {', '.join(task.id for task in chapter.tasks)}")
-    chapter, task = _task(options.name)
-    rungs = texts.ladder(read_source(chapter.text), task.id)
-    shown = memory.recall("hints")
-    if options.number is None:
-        number = min(int(shown.get(task.id, 0)) + 1, len(rungs))
-    elif options.number.isdecimal() and 1 <= int(options.number) <= len(rungs):
-        number = int(options.number)
-    else:
-        _wrong(f"There is no hint {options.number}: {task.id} has 1 to {len(rungs)}, the last is the solution")
-    memory.remember("hints", {**shown, task.id: number})
-    rung = rungs[number - 1]
-    screen.show_hint(task, rung.title, rung.text, number, len(rungs))
+    try:
+        hint.show(*_task(options.name), options.number)
+    except LookupError as error:
+        _wrong(error.args[0])
     return PASSED
 
 
@@ -265,39 +271,82 @@ def _diff(options: argparse.Namespace) -> int:
     if report.not_gradable:
         screen.show_report(report, None)
         return NOT_YET
-    hidden = []
-    for one in report.tasks:
-        if one.status == "passed" or options.spoil:
-            compare.show(one.task, package)
-        else:
-            hidden.append(one.task.id)
-    screen.say()
-    if hidden:
-        screen.say(f" Not shown, because not passed yet: {', '.join(hidden)}")
-        screen.say(f" To see them all the same: python grader.py diff {options.name} --spoil")
-        screen.say()
+    compare.show(report, package, options.spoil)
     return PASSED if report.passed else NOT_YET
 
 
-def _reset(options: argparse.Namespace) -> int:
-    from grading import memory, reset, screen
+def _explain(options: argparse.Namespace) -> int:
+    from grading import explain, screen
+    from grading.report import grade
 
     chapter, task = _task(options.name) if "." in options.name else (_chapter(options.name), None)
+    report = grade(chapter, task=task, timeout=options.timeout)
+    if report.passed:
+        explain.show(report)
+        return PASSED
+    if report.not_gradable:
+        screen.show_report(report, None)
+        return NOT_YET
+    left = ", ".join(one.task.id for one in report.tasks if one.status != "passed")
+    screen.say()
+    screen.paragraph(f"The explanation comes after your own answers have passed. Not yet: {left}", indent=1)
+    screen.say(f" Next: {report.next}")
+    screen.say()
+    return NOT_YET
+
+
+def _catch_up(options: argparse.Namespace) -> int:
+    from grading import catch_up, course, reset, screen
+
+    chapter = _chapter(options.name)
+    if chapter is course.chapters()[0]:
+        _wrong(f"Nothing comes before chapter {chapter.number}")
     try:
-        kept = reset.reset_task(task) if task else reset.reset_chapter(chapter)
+        filled, kept = catch_up.catch_up(chapter)
+    except reset.CannotReset as error:
+        screen.say()
+        screen.paragraph(str(error), indent=1)
+        screen.say()
+        return NOT_YET
+    screen.say()
+    if not filled:
+        screen.say(f" Everything before chapter {chapter.number} passes already: nothing to do.")
+    for name, tasks in filled.items():
+        screen.paragraph(f"meintorch/{name}: from the reference: {', '.join(tasks)}", indent=1)
+        if kept.get(name):
+            screen.say(f" What was there is kept in {kept[name]}")
+    screen.say()
+    screen.say(f" Next: read chapters/{chapter.slug}.md, then: python grader.py {chapter.number}")
+    screen.say()
+    return PASSED
+
+
+def _reset(options: argparse.Namespace) -> int:
+    from grading import course, memory, reset, screen
+
+    if options.name == "all":
+        tasks, put_back = [task for chapter in course.chapters() for task in chapter.tasks], reset.reset_all
+    elif "." in options.name:
+        _, task = _task(options.name)
+        tasks, put_back = [task], lambda: reset.reset_task(task)
+    else:
+        chapter = _chapter(options.name)
+        tasks, put_back = chapter.tasks, lambda: reset.reset_chapter(chapter)
+    try:
+        kept = put_back()
     except reset.CannotReset as error:
         screen.say()
         screen.paragraph(str(error), indent=1)
         screen.say()
         return NOT_YET
     shown = memory.recall("hints")
-    tasks = [task] if task else chapter.tasks
     memory.remember("hints", {key: value for key, value in shown.items() if key not in {one.id for one in tasks}})
     screen.say()
     if not kept:
-        screen.say(f" {options.name} is the stub already: nothing to do.")
+        screen.say(f" {options.name}: stubs already, nothing to do.")
     for name, copy in kept.items():
-        screen.say(f" meintorch/{name}: {options.name} is a stub again.")
+        what = "" if options.name == "all" else f" {options.name} is"
+        screen.say(f" meintorch/{name}:{what or ' the file is'} a stub again.")
         screen.say(f" What was there is kept in {copy}" if copy else " There was no such file before.")
     screen.say()
     return PASSED

@@ -9,9 +9,25 @@ from grading import screen
 from grading.course import REFERENCE, Task
 from grading.files import read_source
 from grading.regions import body_source, locate
+from grading.report import Report
 
 
-def show(task: Task, package: Path) -> None:
+def show(report: Report, package: Path, spoil: bool = False) -> None:
+    """Print what passed beside the reference, and, if it is to be spoiled, the rest too."""
+    hidden = []
+    for one in report.tasks:
+        if one.status == "passed" or spoil:
+            show_task(one.task, package)
+        else:
+            hidden.append(one.task.id)
+    screen.say()
+    if hidden:
+        screen.say(f" Not shown, because not passed yet: {', '.join(hidden)}")
+        screen.say(f" To see them all the same: python grader.py diff {report.asked} --spoil")
+        screen.say()
+
+
+def show_task(task: Task, package: Path) -> None:
     """Print every part of a task: two columns where the terminal is wide enough, one above the other elsewhere."""
     for part in task.parts:
         reference = read_source(REFERENCE / part.file)

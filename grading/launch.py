@@ -18,6 +18,7 @@ from pathlib import Path
 from grading.course import CHAPTERS, REFERENCE, ROOT, TESTS, Chapter, Check, GraderError
 from grading.gradable import FORBIDDEN, HIDDEN
 
+PYTHON = [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(Path(__file__).with_name("child.py"))]
 START_LIMIT = 60.0  # seconds for numpy and pytest to be imported, on a slow machine with a cold disk
 GRACE = 2.0  # seconds that the child's own time limit has to act before the grader ends it from outside
 STDERR_LIMIT = 1_000_000  # characters
@@ -212,7 +213,6 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
     config = {
         "token": token,
         "stage": str(stage),
-        "path": [entry for entry in sys.path if entry and Path(entry).resolve() != ROOT],
         "modules": [name.removesuffix(".py").replace("/", ".") for name in chapter.files],
         "file": chapter.tests.name,
         "tests": names,
@@ -220,30 +220,54 @@ def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> 
         "forbidden": [*FORBIDDEN, *HIDDEN],
         "hidden": [str(folder) for folder in (REFERENCE.parent, TESTS, CHAPTERS, Path(__file__).parent)],
     }
-    environment = {key: value for key, value in os.environ.items() if KEPT_VARIABLES.fullmatch(key)}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    environment["TMPDIR"] = environment["TEMP"] = environment["TMP"] = str(stage / "scratch")
-    for library in ("OMP", "OPENBLAS", "MKL"):  # small arrays: more threads only wait for each other on a busy machine
-        environment.setdefault(f"{library}_NUM_THREADS", "1")
+    child = _start(config)
+    try:
+        return _collect(child, token, timeout, START_LIMIT + (timeout + GRACE) * (len(names) + 1))
+    finally:  # also where the grader is interrupted
+        end(child)
+
+
+def start(config: dict) -> subprocess.Popen:
+    """Start a process for the run that `config` names."""
     if os.name == "posix":
         group = {"start_new_session": True}
     else:
         group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     child = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", "-X", "utf8", str(Path(__file__).with_name("child.py"))],
+        PYTHON,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment,
+        env=environment(),
         **group,
     )
-    try:
-        with contextlib.suppress(OSError):  # it has ended already: its events will show it
-            child.stdin.write(json.dumps(config).encode())
-            child.stdin.close()
-        return _collect(child, token, timeout, START_LIMIT + (timeout + GRACE) * (len(names) + 1))
-    finally:  # also where the grader is interrupted
-        _end(child)
+    with contextlib.suppress(OSError):  # it has ended already: its events will show it
+        child.stdin.write(json.dumps({"path": import_path(), **config}).encode())
+        child.stdin.close()
+    return child
+
+
+_start = start
+
+
+def start_with(function: Callable) -> None:
+    """Start runs with `function` from now on: it takes what `start` takes, and returns a process as `start` does."""
+    global _start
+    _start = function
+
+
+def environment() -> dict[str, str]:
+    """The variables that a run gets."""
+    kept = {key: value for key, value in os.environ.items() if KEPT_VARIABLES.fullmatch(key)}
+    kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for library in ("OMP", "OPENBLAS", "MKL"):  # small arrays: more threads only wait for each other on a busy machine
+        kept.setdefault(f"{library}_NUM_THREADS", "1")
+    return kept
+
+
+def import_path() -> list[str]:
+    """Where this process imports from, the repository left out."""
+    return [entry for entry in sys.path if entry and Path(entry).resolve() != ROOT]
 
 
 def _collect(child: subprocess.Popen, token: str, timeout: float, longest: float) -> tuple[list[dict], str, int, bool]:
@@ -281,7 +305,7 @@ def _collect(child: subprocess.Popen, token: str, timeout: float, longest: float
         child.wait(timeout=0 if over_time else GRACE)
     except subprocess.TimeoutExpired:
         over_time = True
-    _end(child)  # its pipes close, and the readers come to an end
+    end(child)  # its pipes close, and the readers come to an end
     for reader in readers:
         reader.join(GRACE)
     return events, "".join(noise), child.returncode, over_time
@@ -319,12 +343,12 @@ def _read_noise(pipe, noise: list[str]) -> None:
             size -= len(noise.pop(1))
 
 
-def _end(child: subprocess.Popen) -> None:
+def end(child: subprocess.Popen) -> None:
     """End the child and everything that it started."""
     if os.name == "posix":
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended already
             os.killpg(child.pid, signal.SIGKILL)
-    elif child.poll() is None:
+    elif child.returncode is None:
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(child.pid)], capture_output=True, check=False)
     child.wait()
 

@@ -44,14 +44,19 @@ class TaskReport:
 class Report:
     chapter: Chapter
     tasks: list[TaskReport] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)  # that were asked for, in the order of the tests' file
+    asked: str = ""  # what was asked for, as it is typed: "02" or "02.2"
     not_gradable: NotGradable | None = None
-    max_score: int = 0
     next: str = ""
     notes: list[str] = field(default_factory=list)  # what else deserves a mention
 
     @property
     def score(self) -> int:
         return sum(task.passed for task in self.tasks)
+
+    @property
+    def max_score(self) -> int:
+        return len(self.checks)
 
     @property
     def passed(self) -> bool:
@@ -103,7 +108,7 @@ def grade(
     tasks = [task] if task else list(chapter.tasks)
     ids = {one.id for one in tasks}
     checks = [check for check in chapter.checks if check.task in ids and (goal or not check.goal)]
-    report = Report(chapter, max_score=len(checks))
+    report = Report(chapter, checks=checks, asked=task.id if task else chapter.number)
     edited_tests = EditedTests(chapter)
     with temporary_folder() as folder:
         report.not_gradable = stage.build(folder, package, chapter)
@@ -140,6 +145,15 @@ def place_of(package: Path, part: Part) -> dict:
         line = regions.definition_line(source, part.region.qualname)
         return {"file": f"meintorch/{part.file}", "line": line, "first": 0, "last": -1}
     return {"file": f"meintorch/{part.file}", "line": place.line, "first": place.first, "last": place.last}
+
+
+def first_to_do(report: Report, package: Path) -> dict | None:
+    """Where the first task that is to do stands, and the task: {"file", "line", ..., "task"}."""
+    for one in report.tasks:
+        if one.status == "todo":
+            place = next((result.location for result in one.results if result.status == "todo"), None)
+            return {**(place or place_of(package, one.task.parts[0])), "task": one.task}
+    return None
 
 
 def _import_problem(run: launch.Run) -> NotGradable | None:
@@ -377,7 +391,7 @@ def _blame_earlier_tasks(
 def _next(report: Report, asked: Task | None) -> str:
     """The command that takes the learner further. `asked` is the task, if only one was asked for."""
     if report.not_gradable:
-        return f"python grader.py {asked.id if asked else report.chapter.number}"
+        return f"python grader.py {report.asked}"
     if asked and report.passed:
         after = report.chapter.tasks[report.chapter.tasks.index(asked) + 1 :]
         return f"python grader.py {after[0].id if after else report.chapter.number}"

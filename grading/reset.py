@@ -4,11 +4,13 @@ import os
 from pathlib import Path
 
 from grading import memory
-from grading.course import PACKAGE, REFERENCE, ROOT, Chapter, Task
+from grading.course import PACKAGE, REFERENCE, ROOT, Chapter, Task, chapters
 from grading.files import read_source, write_source
 from grading.gradable import problem_in
 from grading.regions import put
 from grading.stubs import stub_of
+
+STUB_AGAIN = "is a stub again"
 
 
 class CannotReset(Exception):
@@ -36,7 +38,7 @@ def reset_task(task: Task) -> dict[str, str | None]:
             new[part.file] = put(source, part.region, part.region.stub(), skeleton)
         except ValueError as error:
             raise CannotReset(f"{error}\nTo have the whole file back as a stub: {_whole(task)}") from None
-    return _write(new)
+    return exchange(new, STUB_AGAIN)
 
 
 def _whole(task: Task) -> str:
@@ -45,7 +47,13 @@ def _whole(task: Task) -> str:
 
 def reset_chapter(chapter: Chapter) -> dict[str, str | None]:
     """Put the whole files of a chapter back. Returns the files that changed and where the old ones are kept."""
-    return _write({name: stub_of(read_source(REFERENCE / name)) for name in chapter.files})
+    return exchange({name: stub_of(read_source(REFERENCE / name)) for name in chapter.files}, STUB_AGAIN)
+
+
+def reset_all() -> dict[str, str | None]:
+    """Put the files of all chapters back, as they came. Returns what `reset_chapter` does."""
+    files = [name for chapter in chapters() for name in chapter.files]
+    return exchange({name: stub_of(read_source(REFERENCE / name)) for name in files}, STUB_AGAIN)
 
 
 def _parses(path: Path) -> bool:
@@ -56,8 +64,11 @@ def _parses(path: Path) -> bool:
     return True
 
 
-def _write(new: dict[str, str]) -> dict[str, str | None]:
-    """Write files, all old ones being kept first. Returns those that changed and where their old text is."""
+def exchange(new: dict[str, str], done_words: str) -> dict[str, str | None]:
+    """Write files, all old ones being kept first. Returns those that changed and where their old text is.
+
+    done_words  what is said of a file that was written where another could not be
+    """
     changed = [name for name, source in new.items() if not _unchanged(PACKAGE / name, source)]
     kept: dict[str, str | None] = {}
     done: list[str] = []
@@ -70,7 +81,7 @@ def _write(new: dict[str, str]) -> dict[str, str | None]:
             write_source(PACKAGE / name, new[name])
             done.append(name)
     except OSError as error:
-        lines = [f"meintorch/{name} is a stub again; what was there is kept in {kept[name]}" for name in done]
+        lines = [f"meintorch/{name} {done_words}; what was there is kept in {kept[name]}" for name in done]
         lines += [f"meintorch/{name} was left as it is" for name in changed if name not in done]
         raise CannotReset("\n".join([f"Writing failed: {error}", *lines])) from None
     return kept

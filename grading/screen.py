@@ -34,6 +34,12 @@ def colourful() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def clear() -> None:
+    """Begin a new screen, where it is one."""
+    if _console is not None:
+        _console.clear()
+
+
 def say(*pieces: Piece) -> None:
     """Print a line."""
     if _console is None and colourful():

@@ -54,6 +54,14 @@ def task_section(text: str, task: str) -> str:
     return "\n".join(section)
 
 
+def section(text: str, title: str) -> str:
+    """What stands between the heading `## title` and the next of its level."""
+    match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if match is None:
+        raise ValueError(f'the text has no section "{title}"')
+    return match.group(1).strip()
+
+
 def ladder(text: str, task: str) -> list[Rung]:
     """The task's hints in order, its solution last."""
     return [Rung(summary.strip(), body.strip()) for summary, body in DETAILS.findall(task_section(text, task))]

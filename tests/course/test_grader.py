@@ -7,13 +7,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from xml.etree import ElementTree as xml
 
 import jsonschema
 import pytest
 
-from grading import course
+from grading import cli, course, formats, memory, report
 from grading.files import read_source
 from tests.course.conftest import answer
 
@@ -237,6 +239,108 @@ def test_reset_brings_a_deleted_file_back_and_keeps_windows_line_endings(grader,
     assert data.count(b"\n") == data.count(b"\r\n")
 
 
+def test_reset_all_brings_every_stub_back(grader, checkout):
+    for task in ("01.1", "02.2"):
+        answer(checkout / "meintorch", task, "reference")
+    before = {name: read_source(checkout / "meintorch" / name) for name in ("value.py", "tensor.py")}
+    done = grader("reset", "all")
+    assert done.returncode == 0
+    assert grader("stubs", "--check").returncode == 0
+    kept = re.findall(r"is kept in (\S+)", done.stdout)
+    assert sorted(read_source(checkout / name) for name in kept) == sorted(before.values())
+
+
+def test_explain_comes_after_the_answers(grader, checkout):
+    done = grader("explain", "02")
+    assert done.returncode == 1
+    assert "Not yet: 02.1" in done.stdout
+    assert "product rule" not in done.stdout
+    for task in course.find_chapter("02").tasks:
+        answer(checkout / "meintorch", task.id, "reference")
+    done = grader("explain", "02")
+    assert done.returncode == 0
+    assert "Product rule - the partner is the local factor." in done.stdout
+    assert "out = Tensor(self.data * other.data, (self, other)" in done.stdout
+    assert "AddBackward0" in done.stdout
+    assert "AddBackward0" not in grader("explain", "02.2").stdout
+
+
+def test_catch_up_keeps_what_passes_and_fills_in_the_rest(grader, checkout):
+    package = checkout / "meintorch"
+    answer(package, "01.1", "self.grad = self.grad + upstream\nother.grad = other.grad + upstream\n")
+    answer(package, "01.2", "self.grad += upstream\nother.grad += upstream\n")
+    before = read_source(package / "value.py")
+    done = grader("catch-up", "03")
+    assert done.returncode == 0, done.stdout
+    assert "self.grad = self.grad + upstream" in read_source(package / "value.py")
+    assert "01.2" in done.stdout
+    assert "01.1," not in done.stdout
+    kept = re.findall(r"is kept in (\S*value\S*)", done.stdout)
+    assert [read_source(checkout / name) for name in kept] == [before]
+    assert grader("01").returncode == grader("02").returncode == 0
+    assert "Matmul" in done.stdout or "03" in done.stdout
+    assert grader("03").returncode == 1
+    assert "nothing to do" in grader("catch-up", "03").stdout
+
+
+def test_catch_up_takes_a_file_whole_that_cannot_be_read_or_is_not_the_courses_any_more(grader, checkout):
+    package = checkout / "meintorch"
+    (package / "value.py").write_text("half a thought (", encoding="utf-8")
+    mlp = read_source(package / "mlp.py").replace("def accuracy(", "def share(")
+    (package / "mlp.py").write_text(mlp, encoding="utf-8")
+    done = grader("catch-up", "02")
+    assert done.returncode == 0
+    assert "the whole file" in done.stdout
+    assert grader("01").returncode == 0
+    kept = re.findall(r"is kept in (\S+)", done.stdout)
+    assert {read_source(checkout / name) for name in kept} == {"half a thought (", mlp}
+
+
+def test_junit_xml_holds_every_check_and_what_is_to_do_is_no_pass(grader, checkout, tmp_path):
+    answer(checkout / "meintorch", "02.1", "reference")
+    file = tmp_path / "result.xml"
+    assert grader("02", "--junitxml", file).returncode == 1
+    suite = xml.parse(file).getroot()[0]
+    assert int(suite.get("tests")) == len(suite) == sum(not check.goal for check in course.find_chapter("02").checks)
+    passed = [case for case in suite if len(case) == 0]
+    assert {case.get("classname") for case in passed} == {"02.1"}
+    assert int(suite.get("failures")) + int(suite.get("errors")) == len(suite) - len(passed)
+
+
+def test_gradescope_gets_a_point_for_every_check(grader, checkout):
+    answer(checkout / "meintorch", "02.1", "reference")
+    answer(checkout / "meintorch", "02.2", OVERWRITING)
+    document = json.loads(grader("02", "--format", "gradescope").stdout)
+    assert document["score"] == sum(test["score"] for test in document["tests"])
+    wrong = next(test for test in document["tests"] if "times itself" in test["name"])
+    assert (wrong["score"], wrong["max_score"], wrong["status"]) == (0, 1, "failed")
+    assert "expected [6., 8.]" in wrong["output"]
+
+
+def test_exercism_gets_status_message_and_the_tests_own_code(grader, checkout):
+    answer(checkout / "meintorch", "02.1", "reference")
+    document = json.loads(grader("02.1", "--format", "exercism").stdout)
+    assert (document["version"], document["status"], document["message"]) == (3, "pass", None)
+    assert {test["task_id"] for test in document["tests"]} == {1}
+    assert all(test["test_code"].startswith("def test_") for test in document["tests"])
+    path = checkout / "meintorch" / "tensor.py"
+    path.write_text("def f(x)\n", encoding="utf-8")
+    document = json.loads(grader("02.1", "--format", "exercism").stdout)
+    assert document["status"] == "error"
+    assert "meintorch/tensor.py, line 1" in document["message"]
+    assert "A colon is missing" in document["message"]
+
+
+def test_every_form_says_so_where_nothing_could_be_run(package):
+    folder = package("reference")
+    (folder / "tensor.py").write_text("def f(x)\n", encoding="utf-8")
+    found = report.grade(course.find_chapter("02"), folder)
+    assert formats.gradescope([found])["score"] == 0
+    assert "A colon is missing" in formats.gradescope([found])["output"]
+    suite = xml.fromstring(formats.junit([found]).partition("\n")[2])[0]
+    assert int(suite.get("errors")) == len(suite) == found.max_score
+
+
 def test_doctor_finds_a_healthy_machine_and_a_missing_file(grader, checkout):
     assert grader("doctor").returncode == 0
     (checkout / "meintorch" / "mlp.py").unlink()
@@ -280,8 +384,8 @@ def test_wrong_usage_is_said_in_words(grader, words, message):
 def test_help_names_the_commands_and_no_other(grader):
     done = grader("--help")
     assert done.returncode == 0
-    named = set(re.findall(r"^python grader\.py ([a-z]+)", done.stdout, re.MULTILINE))
-    assert named == {"all", "hint", "diff", "reset", "doctor", "stubs"}
+    named = set(re.findall(r"^python grader\.py ([a-z-]+)", done.stdout, re.MULTILINE))
+    assert named == set(cli._commands()) - {"map"}
     assert max(map(len, done.stdout.split("\n"))) <= 80
 
 
@@ -427,6 +531,16 @@ def test_deleted_tests_are_no_pass_and_the_way_back_is_named(grader, checkout):
     assert "git checkout tests/test_02_autograd.py" in done.stderr
     assert "Traceback" not in done.stderr
     assert grader("01", "--solution").returncode == 0
+
+
+def test_where_the_course_is_read_only_the_memory_is_elsewhere(monkeypatch, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    memory.remember("hints", {"01.1": 2})
+    assert memory.folder().parent == elsewhere
+    assert memory.recall("hints") == {"01.1": 2}
 
 
 def test_it_does_not_matter_from_where_it_is_called(checkout, tmp_path):

@@ -31,3 +31,4 @@ from meintorch.training import (
     save_checkpoint,
     train_step,
 )
+from meintorch import nodes

@@ -49,3 +49,13 @@ def test_a_task_that_an_earlier_chapter_has_not_done_yet_is_waited_for(package):
     found = statuses(grade(course.find_chapter("03"), folder))
     assert found["03.7"] == ("blocked", "02.3")
     assert found["03.1"] == ("passed", None)
+
+
+def test_the_engine_that_the_nodes_are_compared_with_is_blamed_where_it_is_the_wrong_one(package):
+    """A mistake in the closures leaves every task of chapter 10 but the last alone."""
+    one_factor = "self.grad += unbroadcast(other.data * upstream, self.shape)\n"
+    twice = "x.grad += 2.0 * np.ones_like(x.data)\n"
+    for task, body in (("02.2", one_factor), ("02.5", NO_KEEPDIMS), ("03.1", twice)):
+        found = statuses(grade(course.find_chapter("10"), package("reference", {task: body})))
+        assert found.pop("10.8") == ("blocked", task)
+        assert set(found.values()) == {("passed", None)}

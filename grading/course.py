@@ -15,6 +15,7 @@ CHAPTERS = ROOT / "chapters"
 PACKAGE = ROOT / "meintorch"
 REFERENCE = ROOT / "solutions" / "meintorch"
 TESTS = ROOT / "tests"
+MARK = re.compile(r"pytest\.mark\.task\('(\d\d\.\d+)'(?:, revisits='(\d\d\.\d+)')?\)")
 
 
 class GraderError(Exception):
@@ -31,9 +32,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Task:
+    """A task of a chapter. One that goes back to an earlier chapter's task has that one's places, and no stub."""
+
     id: str  # "02.2"
     title: str  # "Multiply"
     parts: tuple[Part, ...]
+    revisits: str | None = None  # of a task with the title "Back to 02.3: ...": "02.3"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Check:
     name: str
     task: str
     goal: bool  # only with --goal
+    revisits: str | None  # as its task says
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,10 @@ class Chapter:
             name = f"tests/{self.tests.name}"
             raise GraderError(f"{name} is missing, so nothing can be checked. To have it again: git checkout {name}")
         checks = tuple(_checks(self.tests))
-        unknown = {check.task for check in checks} - {task.id for task in self.tasks}
+        unknown = {(check.task, check.revisits) for check in checks} - {(task.id, task.revisits) for task in self.tasks}
         if unknown:
-            raise ValueError(f"{self.tests.name} has tests of unknown tasks: {sorted(unknown)}")
+            names = sorted(task + (f" (back to {revisits})" if revisits else "") for task, revisits in unknown)
+            raise ValueError(f"{self.tests.name} has tests of unknown tasks: {names}")
         return checks
 
     @property
@@ -74,8 +80,8 @@ class Chapter:
 
     @property
     def files(self) -> list[str]:
-        """The files of the package that hold the chapter's tasks."""
-        return list(dict.fromkeys(part.file for task in self.tasks for part in task.parts))
+        """The files of the package that hold the chapter's own tasks."""
+        return list(dict.fromkeys(part.file for task in self.tasks if not task.revisits for part in task.parts))
 
 
 @lru_cache(maxsize=1)
@@ -90,9 +96,15 @@ def chapters() -> tuple[Chapter, ...]:
         text = read_source(path)
         number = path.stem[:2]
         titles = texts.task_titles(text)
-        if list(titles) != sorted((task for task in parts if task.startswith(number)), key=_order):
-            raise ValueError(f"{path.name} has the tasks {list(titles)}, the reference has others")
-        tasks = tuple(Task(task, name, tuple(parts[task])) for task, name in titles.items())
+        revisits = {task: texts.revisited(title) for task, title in titles.items()}
+        own = [task for task in titles if not revisits[task]]
+        if own != sorted((task for task in parts if task.startswith(number)), key=_order):
+            raise ValueError(f"{path.name} has the tasks {own}, the reference has others")
+        if unknown := {task for task in revisits.values() if task and task not in parts}:
+            raise ValueError(f"{path.name} goes back to tasks that the reference does not have: {sorted(unknown)}")
+        tasks = tuple(
+            Task(task, name, tuple(parts[revisits[task] or task]), revisits[task]) for task, name in titles.items()
+        )
         found.append(Chapter(number, path.stem, texts.title(text), tasks))
     return tuple(found)
 
@@ -126,9 +138,8 @@ def _checks(path: Path) -> list[Check]:
     for node in ast.parse(read_source(path)).body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             marks = [ast.unparse(decorator) for decorator in node.decorator_list]
-            tasks = [re.fullmatch(r"pytest\.mark\.task\('(\d\d\.\d+)'\)", mark) for mark in marks]
-            task = next((match.group(1) for match in tasks if match), None)
+            task = next(filter(None, map(MARK.fullmatch, marks)), None)
             if task is None:
                 raise ValueError(f"{path.name}: {node.name} belongs to no task")
-            checks.append(Check(node.name, task, goal="pytest.mark.goal" in marks))
+            checks.append(Check(node.name, task[1], goal="pytest.mark.goal" in marks, revisits=task[2]))
     return checks

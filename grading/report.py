@@ -232,7 +232,9 @@ def _judge(
                 result.message = _sentence(result)
             if todo:
                 result.message = f"stops at the TODO of {todo}"
-                if todo == task.id and not is_stub:
+                if todo == task.id and task.revisits:
+                    result.message = f"the code of {task.revisits} still has its earlier form"
+                elif todo == task.id and not is_stub:
                     result.diagnosis = LEFTOVER
         statuses = {result.status for result in own}
         if statuses == {"passed"}:
@@ -370,15 +372,21 @@ def _blame_earlier_tasks(
     innocent = passing(failed)
     blamed = []
     for one in innocent:
+        others = [(task, part) for task, part in parts if part not in one.task.parts]
+        if one.task.revisits:
+            lay_out(own, others)
+            if not passing([one]):
+                continue  # the place that it goes back to is its own: it is to blame itself
         # With the first `high` answers from the reference it passes, with the first `low` it does not.
-        low, high = 0, len(parts) + 1
+        low, high = 0, len(others) + 1
         while high - low > 1:
             middle = (low + high) // 2
-            lay_out(own, parts[:middle])
+            lay_out(own, others[:middle])
             low, high = (low, middle) if passing([one]) else (middle, high)
         lay_out(own, [])
-        if high <= len(parts):
-            culprit, part = parts[high - 1]
+        if high <= len(others):
+            culprit, part = others[high - 1]
+            culprit = next((other.task.id for other in failed if part in other.task.parts), culprit)
             one.first_failure.location = place_of(folder / "meintorch", part)
         else:
             changed = next((name for name in reference if own[name] != reference[name]), None)

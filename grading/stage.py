@@ -15,7 +15,7 @@ from grading.stubs import stub_of
 
 INI = """[pytest]
 markers =
-    task(number): the task that a test belongs to
+    task(number, revisits=None): the task that a test belongs to, and the earlier one that it goes back to
     goal: part of the harder suite
 faulthandler_exit_on_timeout = true
 """

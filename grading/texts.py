@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+BACK_TO = re.compile(r"Back to (\d\d\.\d+): ")
 TASK_HEADING = re.compile(r"^### (\d\d\.\d+) (.+)$", re.MULTILINE)
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>\n(.*?)</details>", re.DOTALL)
 LISTING = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
@@ -36,6 +37,12 @@ def title(text: str) -> str:
 
 def task_titles(text: str) -> dict[str, str]:
     return {match.group(1): match.group(2).strip() for match in TASK_HEADING.finditer(text)}
+
+
+def revisited(title: str) -> str | None:
+    """The earlier task that a task with this title improves: "Back to 02.3: no recursion"."""
+    match = BACK_TO.match(title)
+    return match and match.group(1)
 
 
 def task_section(text: str, task: str) -> str:

@@ -31,4 +31,5 @@ from meintorch.training import (
     save_checkpoint,
     train_step,
 )
+from meintorch.grad_mode import detach, enable_grad, is_grad_enabled, no_grad, retain_grad
 from meintorch import nodes

@@ -4,6 +4,7 @@ A `Tensor` is chapter 01's `Value` with a NumPy array in place of the number. Tw
 and broadcasting, which has to be undone on the way back (`unbroadcast`).
 """
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -40,8 +41,9 @@ class Tensor:
 
     data           the numbers: float32 stays float32, everything else becomes float64; not copied if it is one of them
     grad           d(result) / d(data) once `result.backward()` has run, zeros before; its shape and dtype are data's
-    requires_grad  False for a constant, whose gradient nobody asks for
-    _children      the tensors this one was computed from
+    requires_grad  False for a constant, whose gradient nobody asks for, and for what is computed from constants alone
+    retains_grad   keep `grad` after backward() even if this is no input: chapter 09's `retain_grad` sets it
+    _children      the tensors this one was computed from; () for an input, and where no gradient is wanted
     _op            the operation that made it, "" for an input
     _backward      takes d(result) / d(this tensor) and adds to the children's `grad` what is theirs
 
@@ -49,18 +51,23 @@ class Tensor:
     """
 
     # Slots, because a small tensor costs as much as the arithmetic on it.
-    __slots__ = ("data", "requires_grad", "_grad", "_children", "_op", "_backward", "__weakref__")
+    __slots__ = ("data", "requires_grad", "retains_grad", "_grad", "_children", "_op", "_rule", "__weakref__")
     __array_ufunc__ = None  # so that array * tensor asks Tensor.__rmul__ instead of multiplying element by element
 
     def __init__(self, data: Any, _children: tuple = (), _op: str = ""):
         if type(data) is not np.ndarray or data.dtype.char not in "fd" or not data.dtype.isnative:
             data = as_float_array(data)
         self.data = data
-        self.requires_grad = not _children or any([child.requires_grad for child in _children])
+        self.requires_grad = not _children
+        self.retains_grad = False
         self._grad = None
-        self._children = _children
+        self._children = ()
         self._op = _op
-        self._backward = _leaf
+        self._rule = _leaf
+        for child in _children:  # the graph grows where one of them needs a gradient, and the mode is on
+            if child.requires_grad and mode.recording:
+                self.requires_grad, self._children = True, _children
+                break
 
     def __repr__(self) -> str:
         text = np.array2string(self.data, precision=4, separator=", ", prefix="Tensor(")
@@ -114,6 +121,15 @@ class Tensor:
             raise TypeError(f"the gradient of a {self.dtype} Tensor cannot be {gradient.dtype}")
         self._grad = np.array(gradient, dtype=self.dtype)  # a copy: no two tensors share a gradient
 
+    @property
+    def _backward(self) -> Callable[[np.ndarray], None]:
+        return self._rule
+
+    @_backward.setter
+    def _backward(self, rule: Callable[[np.ndarray], None]) -> None:
+        if self.requires_grad:  # else nobody will call the rule, and it would only hold on to the operation's inputs
+            self._rule = rule
+
     def zero_grad(self) -> None:
         """Forget the gradient, so that `grad` reads as zeros again."""
         self._grad = None
@@ -165,8 +181,14 @@ class Tensor:
                     number the result is its derivative, and for an array that of the sum of its elements.
         keep_graph  keep the graph, and the gradients of the tensors inside it, to look at
 
-        Raises ValueError if the shape of `gradient` is not self's.
+        Raises ValueError if the shape of `gradient` is not self's, and RuntimeError if self needs no gradient, or if an
+        earlier walk has let go of the graph.
         """
+        if not self.requires_grad:
+            raise RuntimeError(
+                "backward() has no graph to walk: this Tensor is a constant, was computed from constants alone, or "
+                "while no_grad() was on. Compute it from a Tensor with requires_grad, and with the mode on"
+            )
         if gradient is None:
             gradient = np.ones_like(self.data)
         gradient = as_float_array(gradient).astype(self.dtype, copy=False)
@@ -234,6 +256,15 @@ class Tensor:
 
 
 # Plumbing: what makes the class above safe and fast. There is nothing to fill in below.
+
+
+class _Mode(threading.local):
+    """`mode.recording` says whether operations record a graph. Every thread has its own; chapter 09 switches it."""
+
+    recording = True
+
+
+mode = _Mode()
 
 
 def as_float_array(data: Any) -> np.ndarray:

@@ -78,9 +78,12 @@ def what_is_shown(report, task: str) -> str:
 
 @pytest.mark.parametrize("one", WRONG, ids=str)
 def test_a_mistake_fails_at_its_own_task(one, report_of):
+    places = course.find_task(one.task)[1].parts
     for other in report_of(one).tasks:
         if other.task.id == one.task:
             assert other.status == "failed"
+        elif other.task.parts == places and other.status == "todo":
+            pass  # it goes back to this very place later on
         else:
             assert (other.status, other.needs) in (("passed", None), ("blocked", one.task)), (other.task.id, other)
 

@@ -179,7 +179,8 @@ class Tensor:
 
         gradient    what arrives at self: an array of self's shape. Ones if it is not given, so that for a single
                     number the result is its derivative, and for an array that of the sum of its elements.
-        keep_graph  keep the graph, and the gradients of the tensors inside it, to look at
+        keep_graph  keep the graph, and the gradients of the tensors inside it, to look at. Otherwise both are let go
+                    of during the walk: only inputs, and tensors with `retains_grad`, still have a gradient afterwards
 
         Raises ValueError if the shape of `gradient` is not self's, and RuntimeError if self needs no gradient, or if an
         earlier walk has let go of the graph.

@@ -29,6 +29,7 @@ class Optimizer:
         self.lr = float(lr)  # a plain float, not np.float64, leaves float32 as it is
         self.steps = 0
         self.state: list[dict[str, np.ndarray]] = [{} for _ in self.params]  # what is remembered of each parameter
+        self.arrays: dict[tuple, np.ndarray] = {}  # to compute in: see `work`
 
     def zero_grad(self) -> None:
         """Forget all gradients. Without this they add up from step to step."""
@@ -44,6 +45,16 @@ class Optimizer:
     def update(self, parameter: Tensor, state: dict[str, np.ndarray]) -> None:
         """Move one parameter. `state` is its own, empty at first."""
         raise TypeError(f"{type(self).__name__} does not define update(parameter, state)")
+
+    def work(self, parameter: Tensor) -> np.ndarray:
+        """An array of the parameter's shape and dtype to compute in. What is in it is left over from other work.
+
+        A new array in every step would be given back to the system and asked for again, page by page.
+        """
+        key = parameter.shape, parameter.dtype
+        if key not in self.arrays:
+            self.arrays[key] = np.empty_like(parameter.data)
+        return self.arrays[key]
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that is needed to go on later as if nothing had happened."""

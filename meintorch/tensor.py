@@ -4,6 +4,7 @@ A `Tensor` is chapter 01's `Value` with a NumPy array in place of the number. Tw
 and broadcasting, which has to be undone on the way back (`unbroadcast`).
 """
 
+import sys
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -51,7 +52,7 @@ class Tensor:
     """
 
     # Slots, because a small tensor costs as much as the arithmetic on it.
-    __slots__ = ("data", "requires_grad", "retains_grad", "_grad", "_children", "_op", "_rule", "__weakref__")
+    __slots__ = ("data", "requires_grad", "retains_grad", "_grad", "_lent", "_children", "_op", "_rule", "__weakref__")
     __array_ufunc__ = None  # so that array * tensor asks Tensor.__rmul__ instead of multiplying element by element
 
     def __init__(self, data: Any, _children: tuple = (), _op: str = ""):
@@ -61,6 +62,7 @@ class Tensor:
         self.requires_grad = not _children
         self.retains_grad = False
         self._grad = None
+        self._lent = False
         self._children = ()
         self._op = _op
         self._rule = _leaf
@@ -107,6 +109,8 @@ class Tensor:
     def grad(self) -> np.ndarray:
         if self._grad is None:
             return _nothing_yet(self.data.shape, self.data.dtype)
+        if self._lent:
+            self._own_grad()
         return self._grad
 
     @grad.setter
@@ -119,7 +123,16 @@ class Tensor:
             raise ValueError(f"the gradient of a Tensor of shape {self.shape} cannot have shape {np.shape(gradient)}")
         if getattr(gradient, "dtype", self.dtype) != self.dtype:
             raise TypeError(f"the gradient of a {self.dtype} Tensor cannot be {gradient.dtype}")
-        self._grad = np.array(gradient, dtype=self.dtype)  # a copy: no two tensors share a gradient
+        # A copy, since no two tensors may share a gradient. During a walk it waits until somebody looks: mostly nobody
+        # else holds the array any more by then, and large ones are never copied.
+        self._lent = mode.walking and type(gradient) is np.ndarray and gradient.base is None
+        self._grad = gradient if self._lent else np.array(gradient, dtype=self.dtype)
+
+    def _own_grad(self) -> None:
+        """Copy a gradient that came without a copy, unless this tensor alone holds it."""
+        if _holders_of_grad(self) > _ALONE:
+            self._grad = self._grad.copy()
+        self._lent = False
 
     @property
     def _backward(self) -> Callable[[np.ndarray], None]:
@@ -260,9 +273,14 @@ class Tensor:
 
 
 class _Mode(threading.local):
-    """`mode.recording` says whether operations record a graph. Every thread has its own; chapter 09 switches it."""
+    """What goes on in this thread: every thread has its own.
+
+    recording  do operations record a graph? Chapter 09 switches it
+    walking    is backward() on its way through a graph?
+    """
 
     recording = True
+    walking = False
 
 
 mode = _Mode()
@@ -341,3 +359,12 @@ def _let_go(upstream: np.ndarray) -> None:
         "backward() has already been through this graph and let go of it. "
         "Compute the result again, or keep the graph with backward(keep_graph=True)"
     )
+
+
+def _holders_of_grad(tensor: Tensor) -> int:
+    return sys.getrefcount(tensor._grad)
+
+
+_probe = Tensor(0.0)
+_probe._grad = np.zeros(())
+_ALONE = _holders_of_grad(_probe)  # what Python counts where only the tensor holds the array

@@ -1,6 +1,7 @@
 """The reference engine: what it refuses, what it converts, what it keeps apart."""
 
 import gc
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -269,3 +270,61 @@ def test_the_moons_are_two_crescents_of_equal_size():
     upper = points[labels == 1]
     np.testing.assert_allclose((upper**2).sum(axis=1), 1.0)
     np.testing.assert_array_equal(make_moons(10, seed=3)[0], make_moons(10, seed=3)[0])
+
+
+def shares_nothing(*arrays) -> bool:
+    return not any(np.shares_memory(one, other) for i, one in enumerate(arrays) for other in arrays[:i])
+
+
+@pytest.mark.parametrize("keep_graph", [False, True])
+def test_no_two_tensors_share_a_gradient_after_a_walk(keep_graph):
+    """A sum hands the same array to both of its terms, and a walk copies only where that is needed."""
+    a, b, seed = Tensor(np.ones((3, 3))), Tensor(np.ones((3, 3))), np.ones((3, 3))
+    inner = a + b
+    out = inner + a
+    out.backward(seed, keep_graph=keep_graph)
+    gradients = [a.grad, b.grad, seed, *([inner.grad, out.grad] if keep_graph else [])]
+    assert shares_nothing(*gradients)
+    a.grad *= 5.0
+    np.testing.assert_array_equal(b.grad, np.ones((3, 3)))
+    np.testing.assert_array_equal(a.grad, 10.0 * np.ones((3, 3)))
+
+
+def test_a_retained_gradient_is_not_its_inputs():
+    a = Tensor(np.ones(3))
+    inner = a + 1.0
+    inner.retains_grad = True
+    (inner + 0.0).backward()
+    assert shares_nothing(a.grad, inner.grad)
+
+
+def test_a_rule_that_is_called_by_hand_leaves_the_upstream_array_alone():
+    a, upstream = Tensor(np.ones(3)), np.ones(3)
+    (a + 1.0)._backward(upstream)
+    upstream[0] = 7.0
+    np.testing.assert_array_equal(a.grad, np.ones(3))
+
+
+def test_a_large_gradient_that_is_a_tensors_own_is_not_copied():
+    x, w = Tensor(np.ones((1, 1000))), Tensor(np.ones((1000, 1000)))
+    loss = x @ w
+    tracemalloc.start()
+    loss.backward()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert w.grad.nbytes < peak < 1.5 * w.grad.nbytes
+
+
+def test_a_walk_that_ends_in_an_exception_leaves_no_trace():
+    a = Tensor([1.0])
+    out = a + 1.0
+
+    def broken(upstream):
+        raise ZeroDivisionError
+
+    out._backward = broken
+    with pytest.raises(ZeroDivisionError):
+        out.backward()
+    upstream = np.ones(1)
+    (a + 1.0)._backward(upstream)
+    assert shares_nothing(a.grad, upstream)

@@ -1,17 +1,28 @@
-"""`python -m grading.picture` draws the session that the README shows, from the grader's real output."""
+"""`python -m grading.picture` draws the pictures of the README and the chapters.
 
+The README's session is the grader's real output. A chapter's pictures are what its own cells show on the reference: the
+image, or the block in Mermaid's language, that follows a cell is drawn by that cell.
+"""
+
+import ast
+import contextlib
 import io
+import re
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
-from grading import course, screen
+from grading import course, screen, texts
 from grading.files import read_source, write_source
 from grading.regions import fill
 from grading.report import grade, temporary_folder
 
 PICTURE = course.CHAPTERS / "pictures" / "session.svg"
+IMAGE = re.compile(r"!\[[^\]]*\]\((pictures/[\w.]+)\)")
+FOLLOWS = re.compile(rf"\s*({IMAGE.pattern}|```mermaid\n.*?^```$)", re.DOTALL | re.MULTILINE)
 OVERWRITING = "self.grad = unbroadcast(other.data * upstream, self.shape)\nother.grad = self.data * upstream\n"
 
 
@@ -38,7 +49,53 @@ def _break(package: Path) -> None:
         write_source(path, fill(read_source(path), part.region, text or part.region.stub()))
 
 
-if __name__ == "__main__":
+def of_chapter(chapter: course.Chapter) -> Iterator[tuple[str, object]]:
+    """What the cells of a chapter draw: each image's or Mermaid block's text in the chapter, and what belongs there.
+
+    `meintorch` has to be the reference.
+    """
+    text = read_source(chapter.text)
+    blocks = [listing for listing in texts.listings(text) if listing.language == "python" and listing.runs]
+    lines = text.split("\n")
+    namespace = {"__name__": "__main__"}
+    for block in blocks:
+        *before, last = ast.parse(block.code).body
+        found = FOLLOWS.match("\n".join(lines[block.line + block.code.count("\n") + 1 :]))
+        with contextlib.redirect_stdout(None):
+            if not found:
+                exec(block.code, namespace)
+                continue
+            exec(compile(ast.Module(before, []), chapter.text.name, "exec"), namespace)
+            value = eval(compile(ast.Expression(last.value), chapter.text.name, "eval"), namespace)
+        yield found.group(1), value
+
+
+def draw_chapter(chapter: course.Chapter) -> list[Path]:
+    """Draw a chapter's pictures anew. Returns the files written."""
+    written = []
+    text = read_source(chapter.text)
+    for there, value in of_chapter(chapter):
+        if there.startswith("!"):
+            path = course.CHAPTERS / IMAGE.search(there).group(1)
+            value.save(path)
+            written.append(path)
+        elif there != value.mermaid():
+            text = text.replace(there, value.mermaid(), 1)
+            write_source(chapter.text, text)
+            written.append(chapter.text)
+    return written
+
+
+def main() -> None:
     PICTURE.parent.mkdir(exist_ok=True)
     write_source(PICTURE, draw())
     print(f"written: {PICTURE.relative_to(course.ROOT)}")
+    sys.path.insert(0, str(course.REFERENCE.parent))
+    for chapter in course.chapters():
+        if FOLLOWS.search(read_source(chapter.text)):
+            for path in draw_chapter(chapter):
+                print(f"written: {path.relative_to(course.ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -36,6 +36,7 @@ python grader.py reset 02.2   the stub of a task again (02: of a whole chapter,
                               is printed
 python grader.py catch-up 05  takes what is not done before chapter 05 from the
                               reference; what was there is kept
+python grader.py notebook 02  the chapter as a notebook (all: every chapter)
 python grader.py doctor       is this machine set up?
 python grader.py stubs        for maintainers: meintorch/ anew from solutions/
    --check                    only say whether the two fit each other
@@ -91,6 +92,7 @@ def _commands() -> dict[str, tuple[Callable, set[str], str]]:
         "explain": (_explain, set(), "02"),
         "reset": (_reset, set(), "02.2"),
         "catch-up": (_catch_up, set(), "05"),
+        "notebook": (_notebook, set(), "02"),
         "doctor": (_doctor, set(), ""),
         "stubs": (_stubs, {"check"}, ""),
     }
@@ -348,6 +350,26 @@ def _reset(options: argparse.Namespace) -> int:
         what = "" if options.name == "all" else f" {options.name} is"
         screen.say(f" meintorch/{name}:{what or ' the file is'} a stub again.")
         screen.say(f" What was there is kept in {copy}" if copy else " There was no such file before.")
+    screen.say()
+    return PASSED
+
+
+def _notebook(options: argparse.Namespace) -> int:
+    from grading import course, screen
+
+    chapters = course.chapters() if options.name == "all" else [_chapter(options.name)]
+    try:
+        from grading import notebook
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is missing. In the course's folder: python -m pip install -e .") from None
+    screen.say()
+    for chapter in chapters:
+        place, kept = notebook.write(chapter)
+        screen.say(f" written: {place}")
+        if kept:
+            screen.say(f" The notebook that was there is kept in {kept}")
+    screen.say()
+    screen.say(f" Open it in your editor, or: jupyter lab --notebook-dir=. {place}")
     screen.say()
     return PASSED
 

@@ -31,7 +31,8 @@ def draw(result: Any, /, limit: int = 40, **names: Any) -> "Drawing":
     Raises TypeError where `result` is not part of a graph, and ValueError for a limit below 1.
     """
     if not hasattr(result, "_children"):
-        raise TypeError(f"draw takes a Value or a Tensor, not {result!r} of type {type(result).__name__}")
+        kind = type(result).__name__
+        raise TypeError(f"draw takes a Value of chapter 01 or a Tensor of chapter 02, not {result!r} of type {kind}")
     if limit < 1:
         raise ValueError(f"the limit is 1 node or more, not {limit}")
     labels = {id(node): name for name, node in names.items()}

@@ -136,7 +136,7 @@ def test_names_and_operations_cannot_break_a_picture():
 
 
 def test_what_is_no_part_of_a_graph_is_refused_in_words():
-    with pytest.raises(TypeError, match=r"draw takes a Value or a Tensor, not 3\.0 of type float"):
+    with pytest.raises(TypeError, match=r"a Tensor of chapter 02, not 3\.0 of type float"):
         draw(3.0)
     with pytest.raises(ValueError, match="the limit is 1 node or more, not 0"):
         draw(Value(1.0), limit=0)

@@ -221,5 +221,5 @@ def test_the_picture_in_the_readme_shows_what_the_grader_prints():
 def test_the_readme_names_only_commands_that_there_are(capsys):
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
-    for command in re.findall(r"python grader\.py ([a-z-]+)", read_source(course.ROOT / "README.md")):
+    for command in re.findall(r"python grader\.py ([a-z][a-z-]*)", read_source(course.ROOT / "README.md")):
         assert f"python grader.py {command}" in listed, command

@@ -104,12 +104,12 @@ def check_rule(
     ):
         message = f"y = {of} at {at}:\ntwo gradients share their memory: adding to one of them changes the other"
         raise CheckFailed(message, "Was an array put into a gradient and not added to it? += makes a new one.")
-    # A rule is linear in what arrives: the same with a factor of -0.5, and without gradients to begin with.
+    # A rule is linear in what arrives: the same with a factor of -1/3, and without gradients to begin with.
     again = _fresh(untouched)
-    operation(*again)._backward(upstream * -0.5)
-    at = at.partition(", with gradients there already")[0] + " times -0.5"
+    operation(*again)._backward(upstream * (-1.0 / 3.0))
+    at = at.partition(", with gradients there already")[0] + " times -1/3"
     for name, x, wanted, gradient in zip(inputs, again, expected, before):
-        check_grad(x, -0.5 * (np.asarray(wanted) - gradient), of=of, at=at, name=name)
+        check_grad(x, (np.asarray(wanted) - gradient) * (-1.0 / 3.0), of=of, at=at, name=name)
 
 
 def check_freed(operation: Callable, *inputs, of: str) -> None:

@@ -1,6 +1,7 @@
 """The checks of chapter 01: python grader.py 01"""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -178,6 +179,9 @@ def test_the_result_changes_one_to_one_with_itself():
     y = Value(2.0) * Value(5.0)
     y.backward()
     check_close(y.grad, 1.0, "y = a * b: after y.backward(), y.grad", probe=check_walk(Value))
+    x = Value(2.0)
+    x.backward()
+    check_close(x.grad, 1.0, "x, which nothing was computed from: after x.backward(), x.grad")
 
 
 @pytest.mark.task("01.6")
@@ -335,10 +339,10 @@ def test_goal_exp_and_tanh_match_central_differences():
 
 @pytest.mark.goal
 @pytest.mark.task("01.4")
-def test_goal_tanh_is_flat_and_finite_far_out():
+def test_goal_far_out_tanh_is_flat_and_exp_still_its_own_slope():
     for far in (-700.0, 700.0):
-        x = Value(far)
-        check_rule(lambda x: x.tanh(), {"x": x}, 1.0, [0.0], of="tanh(x)")
+        check_rule(lambda x: x.tanh(), {"x": Value(far)}, 1.0, [0.0], of="tanh(x)")
+        check_rule(lambda x: x.exp(), {"x": Value(far)}, math.exp(-far), [1.0], of="exp(x)")
 
 
 @pytest.mark.goal
@@ -346,6 +350,15 @@ def test_goal_tanh_is_flat_and_finite_far_out():
 def test_goal_relu_matches_central_differences_away_from_its_kink():
     for x, y in [*pairs(5), (1e-3, 2.0), (-1e-3, 2.0)]:
         check_derivative(lambda v, w: v.relu() * w + (v * w).relu(), [x, y], "relu(x) * y + relu(x * y)", Value)
+
+
+@pytest.mark.goal
+@pytest.mark.task("01.5")
+def test_goal_relu_lets_everything_through_right_above_zero_and_nothing_below():
+    """However small the number, and however large the gradient: neither another threshold nor a leak."""
+    for tiny in (1e-300, 1e-9, 1e-4):
+        check_rule(lambda x: x.relu(), {"x": Value(tiny)}, 1e300, [1e300], of="relu(x)")
+        check_rule(lambda x: x.relu(), {"x": Value(-tiny)}, 1e300, [0.0], of="relu(x)")
 
 
 @pytest.mark.goal
@@ -373,20 +386,20 @@ def test_goal_random_programs_match_central_differences():
 
 @pytest.mark.goal
 @pytest.mark.task("01.6")
-def test_goal_a_long_chain_keeps_its_gradient():
+def test_goal_a_long_chain_keeps_its_gradient(deep_recursion):
     x = Value(1.0)
     y = x
-    for _ in range(300):
+    for _ in range(2000):
         y = y + 1.0
     y.backward()
-    check_grad(x, 1.0, of="x + 1 + 1 + ... (300 times)", at="x = 1")
+    check_grad(x, 1.0, of="x + 1 + 1 + ... (2000 times)", at="x = 1")
 
 
 @pytest.mark.goal
 @pytest.mark.task("01.7")
 def test_goal_neurons_of_every_width_match_numpy():
     rng = np.random.default_rng(7)
-    for width in (1, 2, 5, 20):
+    for width in (1, 2, 5, 100):
         for nonlinear in (True, False):
             weights, inputs, bias = rng.standard_normal(width), rng.standard_normal(width), float(rng.standard_normal())
             z = float(weights @ inputs) + bias
@@ -398,18 +411,27 @@ def test_goal_neurons_of_every_width_match_numpy():
 @pytest.mark.task("01.8")
 def test_goal_the_hinge_loss_matches_numpy_and_central_differences():
     rng = np.random.default_rng(8)
-    for size in (1, 2, 7):
+    for size, count, l2 in ((1, 3, 0.01), (2, 0, 0.5), (7, 40, 0.01), (3, 5, 1e-7)):
         scores, labels = rng.standard_normal(size), [1 if one else -1 for one in rng.integers(0, 2, size)]
-        parameters = rng.standard_normal(3)
-        wanted = float(np.maximum(0.0, 1.0 - np.array(labels) * scores).mean() + 0.01 * (parameters**2).sum())
-        loss = hinge_loss([Value(s) for s in scores], labels, [Value(p) for p in parameters], 0.01)
-        check_score(loss, wanted, f"hinge_loss of {size} random scores with l2 = 0.01")
+        parameters = rng.standard_normal(count)
+        what = f"hinge_loss of {size} random scores with {count} parameters and l2 = {l2}"
+        wanted = float(np.maximum(0.0, 1.0 - np.array(labels) * scores).mean() + l2 * (parameters**2).sum())
+        check_score(hinge_loss([Value(s) for s in scores], labels, [Value(p) for p in parameters], l2), wanted, what)
         check_derivative(
-            lambda *values, y=labels, n=size: hinge_loss(values[:n], y, values[n:], 0.01),
+            lambda *values, y=labels, n=size, l2=l2: hinge_loss(values[:n], y, values[n:], l2),
             [*scores.tolist(), *parameters.tolist()],
-            f"hinge_loss of {size} random scores with l2 = 0.01",
+            what,
             Value,
         )
+
+
+@pytest.fixture
+def deep_recursion():
+    """A walk that calls itself is right too: lend it the depth, and let the chain be longer than Python's 1,000."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10_000)
+    yield
+    sys.setrecursionlimit(limit)
 
 
 def neuron(weights: list[float], bias: float, nonlinear: bool = True) -> Neuron:

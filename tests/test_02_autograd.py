@@ -6,6 +6,7 @@ import pytest
 from meintorch import tensor
 from meintorch.tensor import Tensor, unbroadcast
 from tests._helpers import (
+    CheckFailed,
     check_binary_gradient,
     check_close,
     check_freed,
@@ -173,6 +174,26 @@ def test_zero_grad_cleans_up_and_nothing_else_does():
     x.zero_grad()
     (x * x).backward()
     check_grad(x, 6.0, of="x * x after x.zero_grad()", at="x = 3")
+
+
+@pytest.mark.task("02.3")
+def test_a_graph_that_is_kept_can_be_looked_at():
+    x = Tensor(3.0)
+    a = x * 2.0
+    y = a * a
+    y.backward(keep_graph=True)
+    check_grad(a, 12.0, of="a * a, with y.backward(keep_graph=True),", at="a = 6", name="a", probe=check_walk(Tensor))
+    if a not in y._children or x not in a._children:
+        message = "y = a * a with a = 2 * x: after y.backward(keep_graph=True), the graph is gone"
+        raise CheckFailed(message, "Keep the graph where keep_graph is True, or always.")
+
+
+@pytest.mark.task("02.3")
+def test_a_result_changes_one_to_one_with_itself():
+    """Also where nothing was computed: the seed arrives at the tensor that backward() was called on."""
+    x = Tensor([1.0, 2.0])
+    x.backward()
+    check_close(x.grad, np.ones(2), "x, which nothing was computed from: after x.backward(), x.grad")
 
 
 @pytest.mark.task("02.3")

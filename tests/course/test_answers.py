@@ -1,7 +1,8 @@
 """Every known mistake fails at its own task and is named; every right answer, in whatever style, passes.
 
 The mistakes are in wrong/, the other styles in right/, a Markdown file for each chapter: a heading with the task and a
-name, for a mistake a line with words of the diagnosis that it must get, and the body of the task.
+name, for a mistake a line with words of the diagnosis that it must get, and the body of the task. "Only with --goal."
+stands where the milestone tests let a mistake pass.
 """
 
 import os
@@ -28,6 +29,7 @@ class Answer:
     name: str
     named: str  # of a mistake: words of its diagnosis; empty where none is known yet
     bodies: tuple[str, ...]
+    goal: bool  # of a mistake: the milestone tests let it pass, --goal does not
 
     def __str__(self) -> str:
         return f"{self.task} {self.name}"
@@ -40,7 +42,8 @@ def answers(folder: str) -> list[Answer]:
             task, _, name = section.partition("\n")[0].partition(" ")
             named = re.search(r"^Named:(.*)$", section, re.MULTILINE)
             bodies = tuple(listing.code for listing in texts.listings(section))
-            found.append(Answer(task, name, named.group(1).strip() if named else "", bodies))
+            goal = re.search(r"^Only with --goal\.$", section, re.MULTILINE) is not None
+            found.append(Answer(task, name, named.group(1).strip() if named else "", bodies, goal))
     return found
 
 
@@ -63,7 +66,7 @@ def report_of(tmp_path_factory, request):
         answer(package, one.task, list(one.bodies))
         chapter, task = course.find_task(one.task)
         whole = one in RIGHT or one in WRONG[::8]
-        return grade(chapter, package, None if whole else task, goal=one in RIGHT, timeout=60.0)
+        return grade(chapter, package, None if whole else task, goal=one in RIGHT or one.goal, timeout=60.0)
 
     tmp_path_factory.getbasetemp()  # made here, and not by two threads at once
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -59,17 +59,28 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that is needed to go on later as if nothing had happened."""
         state = {f"{i}.{name}": array.copy() for i, one in enumerate(self.state) for name, array in one.items()}
-        return {"lr": self.lr, "steps": self.steps, **state}
+        return {"optimizer": type(self).__name__, "lr": self.lr, "steps": self.steps, **state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises ValueError if it belongs to other parameters."""
+        """Go on from a `state_dict`.
+
+        Raises ValueError, and changes nothing, if it is that of another kind of optimizer or of other parameters.
+        """
+        missing = [name for name in ("optimizer", "lr", "steps") if name not in state]
+        if missing:
+            raise ValueError(f"this is not the state of an optimizer: {', '.join(missing)} is missing")
+        if str(state["optimizer"]) != type(self).__name__:
+            raise ValueError(f"this is the state of {state['optimizer']}, and the optimizer is {type(self).__name__}")
         arrays: list[dict[str, np.ndarray]] = [{} for _ in self.params]
         for key, array in state.items():
-            if key not in ("lr", "steps"):
+            if key not in ("optimizer", "lr", "steps"):
                 index, _, name = key.partition(".")
-                if int(index) >= len(arrays) or np.shape(array) != self.params[int(index)].shape:
+                parameter = self.params[int(index)] if index.isdecimal() and int(index) < len(arrays) else None
+                if parameter is None or np.shape(array) != parameter.shape:
                     raise ValueError(f"this state does not fit the parameters: {key} has shape {np.shape(array)}")
-                arrays[int(index)][name] = np.array(array)
+                arrays[int(index)][name] = np.array(array, dtype=parameter.dtype)
+        if any(one.keys() != arrays[0].keys() for one in arrays):
+            raise ValueError("this state does not fit the parameters: it has something for some of them only")
         self.lr, self.steps, self.state = float(state["lr"]), int(state["steps"]), arrays
 
 

@@ -184,15 +184,24 @@ def save_checkpoint(path: str | os.PathLike, model: Module, optimizer: Optimizer
 def load_checkpoint(path: str | os.PathLike, model: Module, optimizer: Optimizer | None = None) -> dict[str, Any]:
     """Load what `save_checkpoint` has saved into a model and an optimizer. Returns the notes.
 
-    Raises ValueError if the checkpoint does not fit the model, or has no state for the optimizer.
+    Raises ValueError, and changes neither of them, if the checkpoint does not fit the model or the optimizer.
     """
     with np.load(path, allow_pickle=False) as saved:
         parts = {key: saved[key] for key in saved.files}
-    if optimizer is not None and "optimizer/lr" not in parts:
+    if "notes" not in parts:
+        raise ValueError(f"{path} is not a checkpoint: save_checkpoint did not write it")
+    states = {
+        kind: {key.removeprefix(kind): array for key, array in parts.items() if key.startswith(kind)}
+        for kind in ("model/", "optimizer/")
+    }
+    if optimizer is not None and not states["optimizer/"]:
         raise ValueError(f"{path} was saved without an optimizer")
-    model.load_state_dict({key[len("model/") :]: parts[key] for key in parts if key.startswith("model/")})
+    before = model.state_dict()
+    model.load_state_dict(states["model/"])
     if optimizer is not None:
-        optimizer.load_state_dict(
-            {key[len("optimizer/") :]: parts[key] for key in parts if key.startswith("optimizer/")}
-        )
+        try:
+            optimizer.load_state_dict(states["optimizer/"])
+        except ValueError:
+            model.load_state_dict(before)
+            raise
     return json.loads(str(parts["notes"]))

@@ -170,13 +170,18 @@ def test_zero_grad_forgets_the_gradients_of_all_parameters():
         (lambda p: Adam([p], betas=(0.9, 1.0)), ValueError, r"not \(0.9, 1.0\)"),
         (lambda p: AdamW([p], weight_decay=-0.1), ValueError, "not -0.1"),
         (lambda p: Optimizer([p], lr=0.1).step(), TypeError, "Optimizer does not define update"),
+        (lambda p: SGD([p], lr=0.1).load_state_dict({"lr": 0.1, "steps": 1}), ValueError, "optimizer is missing"),
         (
-            lambda p: SGD([p], lr=0.1).load_state_dict({"lr": 0.1, "steps": 1, "0.velocity": np.zeros(3)}),
+            lambda p: SGD([p], lr=0.1).load_state_dict(
+                {"optimizer": "SGD", "lr": 0.1, "steps": 1, "0.velocity": np.zeros(3)}
+            ),
             ValueError,
             r"0.velocity has shape \(3,\)",
         ),
         (
-            lambda p: SGD([p], lr=0.1).load_state_dict({"lr": 0.1, "steps": 1, "1.velocity": np.zeros(2)}),
+            lambda p: SGD([p], lr=0.1).load_state_dict(
+                {"optimizer": "SGD", "lr": 0.1, "steps": 1, "1.velocity": np.zeros(2)}
+            ),
             ValueError,
             "1.velocity",
         ),

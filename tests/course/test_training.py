@@ -114,6 +114,33 @@ def test_a_checkpoint_of_another_network_is_refused_and_changes_nothing(tmp_path
         load_checkpoint(tmp_path / "none.npz", model)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda params: Adam(params), "the state of SGD, and the optimizer is Adam"),
+        (lambda params: SGD(params[:-1], lr=0.1, momentum=0.9), "does not fit the parameters"),
+        (lambda params: SGD([*params, params[0]], lr=0.1, momentum=0.9), "for some of them only"),
+    ],
+)
+def test_a_checkpoint_of_another_optimizer_is_refused_and_changes_nothing(make, message, tmp_path):
+    model = network(1)
+    optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
+    fit(model, hinge_loss, optimizer, moons(), 1)
+    save_checkpoint(tmp_path / "moons.npz", model, optimizer)
+    other, untouched = network(2), network(2)
+    wrong = make(other.parameters())
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(tmp_path / "moons.npz", other, wrong)
+    assert same(other, untouched)
+    assert (wrong.steps, wrong.state) == (0, [{} for _ in wrong.params])
+
+
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", weight=np.ones(3))
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        load_checkpoint(tmp_path / "other.npz", network())
+
+
 def test_notes_that_cannot_be_saved_leave_the_old_checkpoint(tmp_path):
     path = tmp_path / "moons.npz"
     save_checkpoint(path, network(1), epoch=1)

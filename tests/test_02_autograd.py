@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from meintorch import tensor
-from meintorch.tensor import Tensor, unbroadcast
+from meintorch.tensor import Tensor, as_tensor, unbroadcast
 from tests._helpers import (
     CheckFailed,
     check_binary_gradient,
@@ -104,6 +104,15 @@ def test_a_product_hands_each_side_a_gradient_of_its_own_shape():
     wanted = [np.array([[3.0, 8.0], [30.0, 80.0]]), np.array([51.0, 124.0])]
     check_rule(lambda a, b: a * b, {"a": a, "b": b}, upstream, wanted, of="a * b", probe=no_unbroadcast)
     check_rule(lambda a, b: b * a, {"a": a, "b": b}, upstream, [2 * one for one in wanted], of="b * a")
+
+
+@pytest.mark.task("02.2")
+def test_a_constant_on_either_side_leaves_the_other_its_gradient():
+    x, constant = Tensor([2.0, 3.0]), as_tensor([5.0, 7.0])
+    (x * constant)._backward(np.array([1.0, 10.0]))
+    check_grad(x, np.array([5.0, 70.0]), of="x * constant", at="x = [2, 3], constant = [5, 7], upstream [1, 10]")
+    (constant * x)._backward(np.array([1.0, 10.0]))
+    check_grad(x, np.array([10.0, 140.0]), of="constant * x after that", at="x = [2, 3], constant = [5, 7]")
 
 
 @pytest.mark.task("02.2")
@@ -245,6 +254,15 @@ def test_a_matrix_product_adds_to_the_gradient_that_is_there():
     a.grad, b.grad = np.array([[10.0, 10.0]]), np.array([[20.0], [20.0]])
     wanted = [[[16.0, 18.0]], [[22.0], [24.0]]]
     check_rule(lambda a, b: a @ b, {"a": a, "b": b}, np.array([[2.0]]), wanted, of="a @ b")
+
+
+@pytest.mark.task("02.4")
+def test_a_constant_on_either_side_of_a_matrix_leaves_it_its_gradient():
+    x, constant = Tensor([[1.0, 2.0]]), np.array([[3.0], [4.0]])
+    (x @ constant)._backward(np.array([[1.0]]))
+    check_grad(x, np.array([[3.0, 4.0]]), of="x @ constant", at="x = [[1, 2]], constant = [[3], [4]], upstream [[1]]")
+    (constant @ x)._backward(np.array([[1.0, 10.0], [0.0, 0.0]]))
+    check_grad(x, np.array([[6.0, 34.0]]), of="constant @ x after that", at="upstream [[1, 10], [0, 0]]")
 
 
 @pytest.mark.task("02.4")

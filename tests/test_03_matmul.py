@@ -14,6 +14,7 @@ from tests._helpers import (
     check_binary_gradient,
     check_close,
     check_freed,
+    check_grad,
     check_gradient,
     check_rule,
     first_that_tells,
@@ -264,9 +265,11 @@ def test_square_matrices_do_not_hide_a_wrong_transpose():
 
 @pytest.mark.task("03.5")
 def test_a_matrix_that_meets_several_collects_from_all_of_them():
+    """And adds that to the gradient that is there."""
     a, b = Tensor([[[1.0, 2.0]], [[3.0, 4.0]]]), Tensor([[[5.0], [6.0]]])
+    a.grad, b.grad = np.full((2, 1, 2), 100.0), np.full((1, 2, 1), 200.0)
     upstream = np.array([[[1.0]], [[10.0]]])
-    wanted = [[[[5.0, 6.0]], [[50.0, 60.0]]], [[[31.0], [42.0]]]]
+    wanted = [[[[105.0, 106.0]], [[150.0, 160.0]]], [[[231.0], [242.0]]]]
     check_rule(lambda a, b: a @ b, {"a": a, "b": b}, upstream, wanted, of="a @ b", probe=which_product)
 
 
@@ -285,6 +288,15 @@ def test_a_stack_times_itself_gets_both_shares():
     twice = used_twice(lambda a, b: a @ b, a, b, ones, [[[11.0, 15.0], [11.0, 15.0]]], [[[4.0, 4.0], [6.0, 6.0]]])
     look = first_that_tells(twice, which_product)
     check_rule(lambda x: x @ x, {"x": x}, ones, [[[[7.0, 11.0], [9.0, 13.0]]]], of="x @ x", probe=look)
+
+
+@pytest.mark.task("03.5")
+def test_a_constant_on_either_side_of_a_stack_leaves_it_its_gradient():
+    x, constant = Tensor([[[1.0, 2.0]]]), np.array([[[3.0], [4.0]]])
+    (x @ constant)._backward(np.array([[[1.0]]]))
+    check_grad(x, np.array([[[3.0, 4.0]]]), of="x @ constant", at="x = [[[1, 2]]], constant = [[[3], [4]]]")
+    (constant @ x)._backward(np.array([[[1.0, 10.0], [0.0, 0.0]]]))
+    check_grad(x, np.array([[[6.0, 34.0]]]), of="constant @ x after that", at="upstream [[[1, 10], [0, 0]]]")
 
 
 @pytest.mark.task("03.5")
@@ -375,10 +387,10 @@ def test_a_stack_may_meet_one_vector():
 
 @pytest.mark.task("03.7")
 def test_a_stack_and_a_matrix_keep_float32():
-    arrays = {"a": np.float32([[[1.0, 2.0]], [[3.0, 4.0]]]), "b": np.float32([[1.0], [10.0]])}
-    gradients = [[[[1.0, 10.0]], [[2.0, 20.0]]], [[7.0], [10.0]]]
-    value = [[[21.0]], [[43.0]]]
-    check_through(MATMUL, arrays, value, [[[1.0]], [[2.0]]], gradients, "a @ b in float32", probe=which_rows)
+    arrays = {"a": np.float32([[[1.0, 2.0], [3.0, 4.0]]]), "b": np.float32([[1.0], [10.0]])}
+    gradients = [[[[1.0, 10.0], [2.0, 20.0]]], [[7.0], [10.0]]]
+    value = [[[21.0], [43.0]]]
+    check_through(MATMUL, arrays, value, [[[1.0], [2.0]]], gradients, "a @ b in float32", probe=which_rows)
 
 
 # 03.8 Dot
@@ -813,6 +825,18 @@ def not_collected():
     return None
 
 
+def other_shape():
+    """Same number of matrices, but not square ones: nothing has to be summed, and a and b differ in shape."""
+    a, b, up = (np.random.default_rng(5).standard_normal(shape) for shape in ((2, 3, 2), (2, 2, 4), (2, 3, 4)))
+    equal = fits([TO_A, TO_B], lambda: arrived(MATMUL, UP, LEFT, RIGHT))
+    if equal and not fits([up @ turned(b), turned(a) @ up], lambda: arrived(MATMUL, up, a, b)):
+        return (
+            "Where a and b have the same shape both gradients are right. Where they differ they are not, though "
+            "nothing has to be summed: was unbroadcast given the shape of the other one?"
+        )
+    return None
+
+
 which_product = first_that_tells(
     which_formula(
         lambda: arrived(MATMUL, UP, LEFT, RIGHT)[0],
@@ -840,6 +864,7 @@ which_product = first_that_tells(
             "b gets an elementwise product: the rule of @ is made of matrix products.": UP * LEFT,
         },
     ),
+    other_shape,
     not_collected,
 )
 
@@ -934,7 +959,15 @@ which_rows = first_that_tells(
     which_stack,
 )
 
+TALL = np.random.default_rng(7).standard_normal((3, 2, 4))  # with two inner numbers, and a first axis of three
 which_dot = first_that_tells(
+    which_formula(
+        lambda: value_of(dot, ONE, TALL),
+        {
+            "A reshape alone lays b out, and it leaves the numbers in their old order. The inner axis has to come "
+            "first before: that is a transpose.": (ONE @ TALL.reshape(2, 12)).reshape(2, 3, 4),
+        },
+    ),
     which_formula(
         lambda: value_of(dot, LEFT, RIGHT),
         {

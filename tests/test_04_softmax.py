@@ -793,6 +793,8 @@ which_product = first_that_tells(
         {
             "Only s times what arrives. A number also moves the other shares: that part is missing.": S * G,
             "That is the diagonal alone. A number also moves the other shares: that part is missing.": S * (1 - S) * G,
+            "Only the first part is multiplied by the shares, not what is taken off it: are brackets missing?": S * G
+            - (G * S).sum(**ROWS),
             "The average is taken off, but what is left is not multiplied by the shares.": G - (G * S).sum(**ROWS),
             "The sum counts every g alike. Each has to be weighted by its share.": S * (G - G.sum(**ROWS)),
             "It takes off the plain mean. Each g has to be weighted by its share.": S * (G - G.mean(**ROWS)),

@@ -210,9 +210,17 @@ def test_a_single_input_and_a_batch_of_sequences_go_through_as_they_are():
     check_out(
         through(layer, np.array([1.0, 2.0])), [121.0, 242.0, 363.0], "the output for a single input", probe=which_linear
     )
-    out = through(layer, np.array([[[1.0, 2.0]], [[0.0, 1.0]]]))
-    wanted = [[[121.0, 242.0, 363.0]], [[110.0, 220.0, 330.0]]]
-    check_out(out, wanted, "the output for shape (2, 1, 2)", probe=which_linear)
+    x, layer = (
+        Tensor([[[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]], [[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]]]),
+        linear([[5], [6]], [7]),
+    )
+    out = through(layer, x)
+    wanted = [[[24.0], [13.0], [22.0]], [[17.0], [18.0], [7.0]]]
+    check_out(out, wanted, "the output for shape (2, 3, 2)", probe=which_linear)
+    out.backward(np.array([[[1.0], [10.0], [0.0]], [[100.0], [1000.0], [10000.0]]]))
+    what = "an input of shape (2, 3, 2): the gradient of the"
+    check_close(layer.weight.grad, np.array([[1201.0], [1012.0]]), f"{what} weight", probe=cut_off)
+    check_close(layer.bias.grad, np.array([11111.0]), f"{what} bias", probe=cut_off)
 
 
 @pytest.mark.task("05.3")

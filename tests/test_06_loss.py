@@ -837,9 +837,12 @@ which_binary = first_that_tells(
             "Negative logits are dearer by |z|: is there |z| where max(z, 0) belongs, or -z where -|z| does?": (
                 RIGHT_LOSSES - np.maximum(Z, 0.0) + np.abs(Z)
             ),
-            "The largest of all the logits stands where each has its own max(z, 0).": RIGHT_LOSSES
+            "The largest of all the logits stands where each has its own max(z, 0): np.maximum goes one by one.": (
+                RIGHT_LOSSES - np.maximum(Z, 0.0) + Z.max()
+            ),
+            "The largest of the targets stands where max(z, 0) belongs, which is about each logit.": RIGHT_LOSSES
             - np.maximum(Z, 0.0)
-            + Z.max(),
+            + T.max(),
             "In log(1 + exp(...)) the 1 is missing.": np.maximum(Z, 0.0) - Z * T - np.abs(Z),
             "np.log1p adds the 1 itself: here it is added twice.": np.maximum(Z, 0.0)
             - Z * T

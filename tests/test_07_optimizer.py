@@ -242,12 +242,17 @@ def test_a_gradient_of_zero_moves_nothing():
 
 
 @pytest.mark.task("07.3")
-def test_a_small_gradient_makes_a_whole_step_too():
-    """eps = 1e-8 is small beside the root, 1e-4. It is not small beside the square, 1e-8."""
+def test_eps_is_added_to_the_root_and_not_to_the_square():
+    """1e-8 is small beside the root, 1e-4, but not beside the square, 1e-8. It is large beside a gradient of 1e-9."""
     parameter = make([1.0], [1e-4])
     Adam([parameter], lr=1.0).step()
     what = "a number at 1 with gradient 0.0001, after a step of Adam with lr = 1,"
     check_moved(parameter, [0.0], what, tolerance=0.01, probe=which_adam)
+    parameter = make([0.0], [1e-9])
+    Adam([parameter], lr=1.0).step()
+    if not -0.5 < parameter.data[0] < 0.0:
+        message = f"a number at 0 with gradient 1e-9, after a step with lr = 1, is {parameter.data[0]:.4g}"
+        raise CheckFailed(f"{message}, expected a little below 0", which_adam())
 
 
 @pytest.mark.task("07.3")
@@ -266,7 +271,7 @@ def test_adam_keeps_float32_and_the_gradient():
 def test_without_a_gradient_a_parameter_shrinks_by_lr_times_decay():
     """0.1 * 0.5 is a twentieth: 10 loses 0.5, and -20 loses 1."""
     parameter = make([10.0, -20.0], [0.0, 0.0])
-    attempt(AdamW([parameter], lr=0.1, weight_decay=0.5).step, a_tensor(parameter))
+    attempt(AdamW([parameter], lr=0.1, weight_decay=0.5).step, first_that_tells(a_tensor(parameter), calls_itself))
     what = "a parameter at [10, -20] without gradient, lr = 0.1 and weight_decay = 0.5, after a step"
     check_moved(parameter, [9.5, -19.0], what, probe=which_decay)
 
@@ -376,7 +381,8 @@ def test_the_cosine_starts_at_the_peak_and_is_at_half_of_it_half_way():
     """A quarter of the way the cosine is 0.7071, so the rate is (1 + 0.7071) / 2 of the peak."""
     for step, wanted in ((0, 1.0), (25, 0.5 + math.sqrt(0.125)), (50, 0.5), (75, 0.5 - math.sqrt(0.125)), (100, 0.0)):
         what = f"cosine_schedule({step}, total_steps=100, peak=1.0)"
-        check_close(cosine_schedule(step, 100, 1.0), wanted, what, tolerance=1e-6, probe=which_cosine)
+        rate = attempt(lambda step=step: cosine_schedule(step, 100, 1.0), which_warm_up)
+        check_close(rate, wanted, what, tolerance=1e-6, probe=which_cosine)
 
 
 @pytest.mark.task("07.6")
@@ -834,6 +840,24 @@ def shared_means():
     return None
 
 
+def calls_itself():
+    """A class that inherits from AdamW would notice."""
+
+    class Watching(AdamW):
+        calls = 0
+
+        def update(self, parameter, state):
+            self.calls += 1
+            if self.calls == 1:
+                super().update(parameter, state)
+
+    optimizer = Watching([make([1.0], [1.0])])
+    optimizer.step()
+    if optimizer.calls > 1:
+        return "self.update is this very function, which calls itself without end. Adam's is super().update(...)."
+    return None
+
+
 def decayed_by_hand():
     parameter = make([10.0], [-4.0])
     AdamW([parameter], lr=0.1, weight_decay=0.5).step()
@@ -920,13 +944,19 @@ def divides_by_zero():
 
 
 which_warm_up = which_formula(
-    lambda: [cosine_schedule(step, 16, 3.0, 4) for step in (0, 1, 3)],
+    lambda: [cosine_schedule(step, 16, 3.0, 4) for step in (0, 1, 3, 4)],
     {
-        "The warm-up starts at 0: a whole step that moves nothing.": [0.0, 0.75, 2.25],
-        "The warm-up ends below the peak: it has warmup_steps steps, and the last one is at the peak.": [0.6, 1.2, 2.4],
-        "There is no warm-up: it starts at the peak.": [3.0, 3.0, 3.0],
-        "The warm-up goes up to 1, and not to the peak.": [0.25, 0.5, 1.0],
-        "The warm-up is spread over all the steps.": [0.1875, 0.375, 0.75],
+        "The warm-up takes one step too many: step warmup_steps is the first of the cosine.": [0.75, 1.5, 3.0, 3.75],
+        "The warm-up starts at 0: a whole step that moves nothing.": [0.0, 0.75, 2.25, 3.0],
+        "The warm-up ends below the peak: it has warmup_steps steps, and the last one is at the peak.": [
+            0.6,
+            1.2,
+            2.4,
+            3.0,
+        ],
+        "There is no warm-up: it starts at the peak.": [3.0, 3.0, 3.0, 3.0],
+        "The warm-up goes up to 1, and not to the peak.": [0.25, 0.5, 1.0, 3.0],
+        "The warm-up is spread over all the steps.": [0.1875, 0.375, 0.75, 3.0],
     },
 )
 

@@ -1,5 +1,6 @@
 """The checks of chapter 08: python grader.py 08"""
 
+import contextlib
 import gc
 import itertools
 import weakref
@@ -256,11 +257,11 @@ def test_whoever_cannot_decide_is_not_always_right():
 
 @pytest.mark.task("08.4")
 def test_every_example_counts_the_same_though_the_last_batch_is_short():
-    """The losses are 0, 0 and 3, in a batch of two and one of one. Their mean is 1, and two of three are right."""
-    result = pair_of(evaluate(pass_on(), hinge_loss, loader_of([2.0, 2.0, -2.0], [1, 1, 1], 2)))
-    what = "scores 2, 2 and -2, all labels 1, in batches of 2:\n"
-    check_number(result[0], 1.0, f"{what}the mean hinge loss", probe=which_mean)
-    check_number(result[1], 2.0 / 3.0, f"{what}the accuracy", probe=which_mean)
+    """The losses are 3, 0 and 3, in a batch of two and one of one. Their mean is 2, and one of three is right."""
+    result = pair_of(evaluate(pass_on(), hinge_loss, loader_of([-2.0, 2.0, -2.0], [1, 1, 1], 2)))
+    what = "scores -2, 2 and -2, all labels 1, in batches of 2:\n"
+    check_number(result[0], 2.0, f"{what}the mean hinge loss", probe=which_mean)
+    check_number(result[1], 1.0 / 3.0, f"{what}the accuracy", probe=which_mean)
 
 
 @pytest.mark.task("08.4")
@@ -640,7 +641,7 @@ def batches_of(loader: DataLoader, what: str) -> list[tuple[np.ndarray, np.ndarr
         why = "With return everything comes out once, at the end: yield hands out one batch after the other."
         raise CheckFailed(f"{what}: iterating gives a {type(round_of).__name__}, not one batch after another", why)
     batches = []
-    for batch in round_of:
+    for batch in drawn_from(round_of):
         if not isinstance(batch, tuple | list) or len(batch) != 2:
             raise CheckFailed(f"{what}: a batch is a {type(batch).__name__}, expected a pair (inputs, answers)")
         for part in batch:
@@ -652,6 +653,17 @@ def batches_of(loader: DataLoader, what: str) -> list[tuple[np.ndarray, np.ndarr
     if not batches:
         raise CheckFailed(f"{what}: there is no batch at all")
     return batches
+
+
+def drawn_from(batches):
+    """One batch after the other. If that fails, the error may tell why."""
+    try:
+        yield from batches
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        error.diagnosis = first_that_tells(order_is_none)()
+        raise
 
 
 def order_of(loader: DataLoader, what: str) -> list[int]:
@@ -681,6 +693,11 @@ def step_of(*given):
     except AttributeError as error:
         if error.name == "backward":
             error.diagnosis = "The loss has become a plain number too early: only the Tensor knows the way back."
+        raise
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        error.diagnosis = given_the_wrong_way_round()
         raise
 
 
@@ -796,6 +813,44 @@ def shuffled_unasked() -> str | None:
     return None
 
 
+def order_is_none() -> str | None:
+    """Would it be right if rng.shuffle gave its array back?"""
+
+    class Generous:
+        def shuffle(self, numbers, *_, **__):
+            return numbers
+
+    loader = DataLoader(*example_arrays(6), 4)
+    loader.rng = Generous()
+    if [one[:, 0].tolist() for one, _ in loader] == [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0]]:
+        return "rng.shuffle changes its array in place and gives back None. rng.permutation(n) gives a new order."
+    return None
+
+
+def given_the_wrong_way_round() -> str | None:
+    """What do the model and the loss get to see?"""
+    seen = {}
+
+    class Noting(Scale):
+        def forward(self, x):
+            seen["x"] = x.data
+            return super().forward(x)
+
+    def noting(scores, answers):
+        seen["loss"] = scores, answers
+        return mse_loss(as_tensor(scores), answers)
+
+    model = Noting(1.0)
+    with contextlib.suppress(Exception):
+        train_step(model, noting, Plain([model.w], 0.0), *ONE_AND_THREE)
+    scores, answers = seen.get("loss", (None, None))
+    if isinstance(answers, Tensor) and not isinstance(scores, Tensor):
+        return "The loss gets the answers first and the model's outputs second: it takes them the other way round."
+    if np.array_equal(seen.get("x"), ONE_AND_THREE[1]):
+        return "The model is given the answers. It has to find them from the inputs."
+    return None
+
+
 def calls_of_a_step() -> list[str]:
     """What a call of train_step does to its parameter, in order."""
     calls = []
@@ -825,6 +880,8 @@ def calls_of_a_step() -> list[str]:
 
 
 def why_a_step_is_wrong() -> str | None:
+    if wrong_way := given_the_wrong_way_round():
+        return wrong_way
     try:
         calls = calls_of_a_step()
     except Exception:
@@ -1014,37 +1071,62 @@ def learned_from_held_out() -> str | None:
     return None
 
 
-which_stop = which_formula(
-    lambda: [
-        stopped(table, patience)[0]
-        for table, patience in (
-            ([9.0, 8.0, 8.5, 8.6, 8.7, 8.8], 2),  # 4
-            ([9.0, 8.0, 8.5, 7.0, 7.5, 7.2, 7.1, 6.0], 2),  # 6
-            ([7.0, 7.0, 7.0, 7.0, 7.0], 2),  # 3
-            ([9.0, 8.0, 8.5, 8.6, 8.7, 8.8, 8.9], 3),  # 5
-        )
-    ],
-    {
-        "It ends one epoch too late: with patience 1, one epoch that is no better is the end.": [5, 7, 4, 6],
-        "It ends one epoch too early: with patience 1, one epoch may be no better, and only then is it the end.": [
-            3,
-            3,
-            2,
-            4,
+def training_loss_watched() -> str | None:
+    """The held-out loss falls in every epoch: there is no reason to stop, whether the training loss falls or rises."""
+    model, optimizer = scale(0.0, lr=1.0)
+    epochs = itertools.count()
+
+    def loss(scores, answers):
+        if answers[0, 0] > 0:
+            return mean(-scores) + 10.0 * next(epochs)
+        return as_tensor(-float(scores.data[0, 0]))
+
+    held_out = DataLoader(np.ones((1, 1)), np.full((1, 1), -1.0), 1)
+    history = fit(model, loss, optimizer, ones(1, 1.0), 6, held_out=held_out, patience=2)
+    if len(history) == 3 and stopped([9.0, 8.0, 7.0, 6.0, 5.0, 4.0], 2)[0] == 6:
+        return "Patience looks at the loss of the training examples. What counts is the loss of those held out."
+    return None
+
+
+which_stop = first_that_tells(
+    training_loss_watched,
+    which_formula(
+        lambda: [
+            stopped(table, patience)[0]
+            for table, patience in (
+                ([9.0, 8.0, 8.5, 8.6, 8.7, 8.8], 2),  # 4
+                ([9.0, 8.0, 8.5, 7.0, 7.5, 7.2, 7.1, 6.0], 2),  # 6
+                ([7.0, 7.0, 7.0, 7.0, 7.0], 2),  # 3
+                ([9.0, 8.0, 8.5, 8.6, 8.7, 8.8, 8.9], 3),  # 5
+            )
         ],
-        "It never ends early.": [6, 8, 5, 7],
-        "It ends at the first epoch that is no better: `patience` says how many of them are waited for.": [3, 3, 2, 3],
-        "It counts all epochs that were no better, also those before the best one: a new best starts afresh.": [
-            4,
-            5,
-            3,
-            5,
-        ],
-        "It compares with the epoch before, not with the best one.": [4, 8, 3, 5],
-        "It compares with the epoch before, not with the best one, and an equal one is no better.": [4, 8, 5, 5],
-        "An epoch that is only as good as the best counts as better.": [4, 6, 5, 5],
-        "It watches the accuracy: the held-out loss decides.": [3, 3, 3, 4],
-    },
+        {
+            "It ends one epoch too late: with patience 1, one epoch that is no better is the end.": [5, 7, 4, 6],
+            "It ends one epoch too early: with patience 1, one epoch may be no better, and only then is it the end.": [
+                3,
+                3,
+                2,
+                4,
+            ],
+            "It never ends early.": [6, 8, 5, 7],
+            "It ends at the first epoch that is no better: `patience` says how many of them are waited for.": [
+                3,
+                3,
+                2,
+                3,
+            ],
+            "It counts all epochs that were no better, also those before the best one: a new best starts afresh.": [
+                4,
+                5,
+                3,
+                5,
+            ],
+            "It compares with the epoch before, not with the best one.": [4, 8, 3, 5],
+            "It compares with the epoch before, not with the best one, and an equal one is no better.": [4, 8, 5, 5],
+            "An epoch that is only as good as the best counts as better.": [4, 6, 5, 5],
+            "It watches the accuracy: the held-out loss decides.": [3, 3, 3, 4],
+        },
+    ),
 )
 which_parameters = first_that_tells(
     which_formula(

@@ -1,0 +1,190 @@
+"""Are the tests good enough? Every machine-made mistake has to be caught: `python -m grading.audit 04`.
+
+Without a number it takes all chapters; `--write` puts the figures into tests/course/mutants.md. Survivors are either
+killed by a better test or, where a mutant is as right as the reference, listed in tests/course/equivalent.md with the
+reason. Exit status 1 where a mutant survives that is not listed, or where one is listed that is caught or gone.
+"""
+
+import argparse
+import queue
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading import launch, regions, stage
+from grading.course import REFERENCE, TESTS, Chapter, Check, chapters, find_chapter
+from grading.files import read_source
+from grading.mutants import Mutant, mutants_of
+from grading.report import temporary_folder
+
+EQUIVALENT = TESTS / "course" / "equivalent.md"
+FIGURES = TESTS / "course" / "mutants.md"
+TIMEOUT = 5.0  # seconds a test may take: a mutant that hangs is caught
+WORKERS = 2
+MEMORY = 4 * 2**30  # bytes: a mutant whose loop never ends must not take the machine with it
+
+TASK, CHAPTER, GOAL, SURVIVED = "its task's tests", "the chapter's tests", "--goal", "nothing"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What has caught a mutant: the first of its task's tests, those of the whole chapter, and --goal; or nothing."""
+
+    mutant: Mutant
+    caught_by: str
+
+
+def audit(chapter: Chapter, mutants: Sequence[Mutant]) -> list[Verdict]:
+    """Grade mutants of a chapter, two at a time."""
+    stages: queue.Queue[Path] = queue.Queue()
+    with temporary_folder() as folder:
+        for number in range(WORKERS):
+            place = folder / str(number)
+            place.mkdir()
+            problem = stage.build(place, REFERENCE, chapter)
+            if problem is not None:
+                raise launch.GraderError(f"the reference cannot be graded: {problem.reason}")
+            stages.put(place)
+
+        def verdict(mutant: Mutant) -> Verdict:
+            place = stages.get()
+            try:
+                return Verdict(mutant, _caught_by(place, chapter, mutant))
+            finally:
+                shutil.copyfile(REFERENCE / mutant.part.file, place / "meintorch" / mutant.part.file)
+                stages.put(place)
+
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return list(pool.map(verdict, mutants))
+
+
+def _caught_by(place: Path, chapter: Chapter, mutant: Mutant) -> str:
+    source = regions.fill(read_source(REFERENCE / mutant.part.file), mutant.part.region, mutant.body)
+    (place / "meintorch" / mutant.part.file).write_text(source, encoding="utf-8")
+    plain = [check for check in chapter.checks if not check.goal]
+    rounds = {
+        TASK: [check for check in plain if check.task == mutant.task],
+        CHAPTER: [check for check in plain if check.task != mutant.task],
+        GOAL: [check for check in chapter.checks if check.goal],
+    }
+    for name, checks in rounds.items():
+        if not _passes(place, chapter, checks):
+            return name
+    return SURVIVED
+
+
+def _passes(place: Path, chapter: Chapter, checks: list[Check]) -> bool:
+    def give_up(incident: launch.Result, results: dict[str, launch.Result]) -> list[launch.Result]:
+        return [incident, *[launch.Result(check.name, "error") for check in checks]]
+
+    run = launch.run(place, chapter, checks, TIMEOUT, give_up)
+    return run.import_problem is None and all(result.status == "passed" for result in run.results.values())
+
+
+def equivalents() -> set[tuple[str, str, str]]:
+    """Task, lines and new lines of every mutant that is listed as being as right as the reference."""
+    found = set()
+    for section in re.split(r"^## ", read_source(EQUIVALENT), flags=re.MULTILINE)[1:]:
+        task = section.split()[0]
+        for block in re.findall(r"^```diff\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
+            old, new = (
+                "\n".join(line[2:] for line in block.splitlines() if line.startswith(sign)) for sign in ("-", "+")
+            )
+            found.add((task, old, new))
+    return found
+
+
+def key(mutant: Mutant) -> tuple[str, str, str]:
+    return mutant.task, mutant.old, mutant.new
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What came out for a chapter, or for all of them."""
+
+    name: str
+    verdicts: tuple[Verdict, ...]
+    listed: frozenset[tuple[str, str, str]]
+
+    @property
+    def equivalent(self) -> list[Verdict]:
+        return [one for one in self.verdicts if key(one.mutant) in self.listed]
+
+    @property
+    def real(self) -> list[Verdict]:
+        return [one for one in self.verdicts if key(one.mutant) not in self.listed]
+
+    @property
+    def survivors(self) -> list[Mutant]:
+        return [one.mutant for one in self.real if one.caught_by == SURVIVED]
+
+    @property
+    def stale(self) -> list[Mutant]:
+        """Listed as equivalent, and caught."""
+        return [one.mutant for one in self.equivalent if one.caught_by != SURVIVED]
+
+    def row(self) -> str:
+        plain = sum(one.caught_by in (TASK, CHAPTER) for one in self.real)
+        caught = sum(one.caught_by != SURVIVED for one in self.real)
+        share = [f"{100 * count / max(len(self.real), 1):.1f} %" for count in (plain, caught)]
+        return f"| {self.name} | {len(self.verdicts)} | {len(self.equivalent)} | {share[0]} | {share[1]} |"
+
+
+HEADING = """| chapter | mutants | equivalent | caught by the milestone tests | with --goal |
+|---|---|---|---|---|"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m grading.audit", description=__doc__)
+    parser.add_argument("chapter", nargs="*")
+    parser.add_argument("--write", action="store_true", help=f"put the figures into {FIGURES.name}")
+    options = parser.parse_args(arguments)
+    wanted = [find_chapter(name) for name in options.chapter] or list(chapters())
+    limit_memory()
+    listed = frozenset(equivalents())
+    found, complaints = [], []
+    for chapter in wanted:
+        mutants = [mutant for task in chapter.tasks for mutant in mutants_of(task)]
+        figures = Figures(chapter.number, tuple(audit(chapter, mutants)), listed)
+        found.append(figures)
+        print(figures.row(), flush=True)
+        complaints += [f"not caught: {mutant}" for mutant in figures.survivors]
+        complaints += [f"listed as equivalent, but caught: {mutant}" for mutant in figures.stale]
+        complaints += [
+            f"only --goal catches: {one.mutant}" for one in figures.real if one.caught_by == GOAL and not options.write
+        ]
+    total = Figures("all", tuple(one for figures in found for one in figures.verdicts), listed)
+    gone = {one for one in listed if one[0][:2] in {c.number for c in wanted}} - {key(v.mutant) for v in total.verdicts}
+    complaints += [f"listed as equivalent, but there is no such mutant: {one}" for one in sorted(gone)]
+    print(total.row())
+    print("\n".join(complaints))
+    if options.write:
+        rows = "\n".join(figures.row() for figures in [*found, total])
+        FIGURES.write_text(INTRODUCTION + f"{HEADING}\n{rows}\n", encoding="utf-8")
+    return int(bool(total.survivors or total.stale or gone))
+
+
+INTRODUCTION = """# How many machine-made mistakes are caught
+
+Made by `python -m grading.audit --write`. A mutant is the reference with one thing changed inside of a task: an
+operator, a constant, an axis, a condition, a line left out and so on (`grading/mutants.py`). Equivalent are those that
+are as right as the reference, each listed with its reason in `equivalent.md`; the shares are of all others.
+
+"""
+
+
+def limit_memory() -> None:
+    """A loop that never ends may also fill the memory. Windows has no such limit."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""Machine-made mistakes: the answers of the reference, each with one small thing changed.
+
+Why no tool: cosmic-ray and mutmut mutate whole files or functions, here only the statements of a task count. Neither
+knows the mistakes that matter most here (a lost `.T`, `=` for `+=`, a dropped line, `data` for `grad`), and the judge
+has to be this course's grader on a stage, not pytest beside the sources. What is left of a tool then is less than what
+it takes to bend one. The changes are made in the text, so that a mutant reads as a learner would have typed it.
+"""
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from grading.course import Part, Task
+
+OPERATORS = {
+    ast.Add: ("+", ["-"]),
+    ast.Sub: ("-", ["+"]),
+    ast.Mult: ("*", ["/", "+"]),
+    ast.Div: ("/", ["*"]),
+    ast.FloorDiv: ("//", ["/"]),
+    ast.Mod: ("%", ["*"]),
+    ast.Pow: ("**", ["*"]),
+    ast.MatMult: ("@", ["*"]),
+    ast.And: ("and", ["or"]),
+    ast.Or: ("or", ["and"]),
+    ast.Lt: ("<", ["<=", ">"]),
+    ast.LtE: ("<=", ["<", ">="]),
+    ast.Gt: (">", [">=", "<"]),
+    ast.GtE: (">=", [">", "<="]),
+    ast.Eq: ("==", ["!="]),
+    ast.NotEq: ("!=", ["=="]),
+    ast.Is: ("is", ["is not"]),
+    ast.IsNot: ("is not", ["is"]),
+    ast.In: ("in", ["not in"]),
+    ast.NotIn: ("not in", ["in"]),
+}
+ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Pow, ast.MatMult)  # a - b is not b - a
+PARTNERS = [("self", "other"), ("a", "b"), ("left", "right"), ("data", "grad"), ("beta1", "beta2")]
+PARTNER = {**dict(PARTNERS), **{two: one for one, two in PARTNERS}}
+MODULES = ("np", "math")
+
+Edit = tuple[int, int, str]  # the first byte that goes, the one after the last, and what comes in their place
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An answer of the reference with one thing changed. Its lines tell it from the others, wherever they stand."""
+
+    task: str
+    part: Part
+    old: str  # the lines that were changed
+    new: str  # the lines in their place
+    body: str  # the whole answer
+
+    def __str__(self) -> str:
+        old, new = (" ".join(lines.split()) for lines in (self.old, self.new))
+        return f"{self.task}  {old}  ->  {new}"
+
+
+def mutants_of(task: Task) -> list[Mutant]:
+    """Every mutant of a task, no two of them the same, in the order of its lines."""
+    found = []
+    for part in task.parts:
+        body = _without_comments(part.region.body)
+        tree = ast.parse(body)
+        known = {ast.dump(tree)}
+        for first, last, text in sorted(_edits(_Source(body), tree)):
+            raw = body.encode()
+            mutated = (raw[:first] + text.encode() + raw[last:]).decode()
+            try:
+                dump = ast.dump(ast.parse(mutated))
+            except SyntaxError:  # `pass` has no value, `not` cannot stand everywhere
+                continue
+            if dump not in known:
+                known.add(dump)
+                found.append(Mutant(task.id, part, *_difference(body, mutated), mutated))
+    return found
+
+
+class _Source:
+    """A source by the nodes of its tree."""
+
+    def __init__(self, body: str):
+        self.raw = body.encode()
+        self.starts = [0]  # of the lines, in bytes, as the columns of a node are
+        for line in self.raw.split(b"\n"):
+            self.starts.append(self.starts[-1] + len(line) + 1)
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        first = self.starts[node.lineno - 1] + node.col_offset
+        return first, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def cut(self, first: int, last: int) -> str:
+        return self.raw[first:last].decode()
+
+    def text(self, node: ast.AST) -> str:
+        return self.cut(*self.span(node))
+
+    def replaced(self, node: ast.AST, text: str) -> Edit:
+        return *self.span(node), text
+
+    def exchanged(self, left: ast.AST, right: ast.AST) -> Edit:
+        (first, end), (start, last) = self.span(left), self.span(right)
+        return first, last, self.text(right) + self.cut(end, start) + self.text(left)
+
+    def signs(self, left: ast.AST, right: ast.AST, operator: ast.AST) -> Iterator[Edit]:
+        """The sign between two operands, exchanged for others."""
+        sign, others = OPERATORS[type(operator)]
+        first = self.span(left)[1]
+        first += self.cut(first, self.span(right)[0]).index(sign)  # between them are only spaces and brackets
+        for other in others:
+            yield first, first + len(sign), other
+
+
+def _edits(source: _Source, tree: ast.Module) -> Iterator[Edit]:
+    nodes = list(ast.walk(tree))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    signed = {node.operand for node in nodes if isinstance(node, ast.UnaryOp)}  # of -1, the 1 is not changed by itself
+    for node in nodes:
+        if isinstance(node, ast.stmt):
+            yield source.replaced(node, "pass")  # a missing line
+        if isinstance(node, ast.Name) and PARTNER.get(node.id) in names:
+            yield source.replaced(node, PARTNER[node.id])
+        for kind, edits in EDITS.items():
+            if isinstance(node, kind) and not (node in signed and kind is ast.Constant):
+                yield from edits(source, node)
+
+
+def _of_assignment(source: _Source, node: ast.AugAssign) -> Iterator[Edit]:
+    sign, others = OPERATORS[type(node.op)]
+    first, last = source.span(node.target)[1], source.span(node.value)[0]
+    for new in ("=", f"{others[0]}="):
+        yield first, last, source.cut(first, last).replace(f"{sign}=", new)
+
+
+def _of_operation(source: _Source, node: ast.BinOp) -> Iterator[Edit]:
+    yield from source.signs(node.left, node.right, node.op)
+    for operand in (node.left, node.right):  # the other one is forgotten
+        yield source.replaced(node, source.text(operand))
+    if isinstance(node.op, ORDERED):
+        yield source.exchanged(node.left, node.right)
+
+
+def _of_and_or(source: _Source, node: ast.BoolOp) -> Iterator[Edit]:
+    for left, right in pairwise(node.values):
+        yield from source.signs(left, right, node.op)
+
+
+def _of_comparison(source: _Source, node: ast.Compare) -> Iterator[Edit]:
+    for left, right, operator in zip([node.left, *node.comparators], node.comparators, node.ops):
+        yield from source.signs(left, right, operator)
+
+
+def _of_sign(source: _Source, node: ast.UnaryOp) -> Iterator[Edit]:
+    if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):  # mostly an axis, counted from the end
+        yield source.replaced(node, "0")
+        yield source.replaced(node, f"-{node.operand.value + 1}")
+    yield source.replaced(node, source.text(node.operand))
+
+
+def _of_constant(source: _Source, node: ast.Constant) -> Iterator[Edit]:
+    value = node.value
+    if isinstance(value, bool):
+        yield source.replaced(node, repr(not value))
+    elif isinstance(value, int | float):
+        for other in (1 - value, 2) if value in (0, 1) else (value + 1, 0):
+            yield source.replaced(node, repr(type(value)(other)))
+
+
+def _of_attribute(source: _Source, node: ast.Attribute) -> Iterator[Edit]:
+    if node.attr == "T":
+        yield source.replaced(node, source.text(node.value))
+    elif node.attr in PARTNER:
+        yield source.replaced(node, f"{source.text(node.value)}.{PARTNER[node.attr]}")
+
+
+def _of_slice(source: _Source, node: ast.Slice) -> Iterator[Edit]:
+    for bound in filter(None, (node.lower, node.upper)):
+        yield source.replaced(bound, "")
+
+
+def _of_call(source: _Source, node: ast.Call) -> Iterator[Edit]:
+    # The call is forgotten: exp(x) is x, and so is x.reshape(shape).
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    owner = None if isinstance(owner, ast.Name) and owner.id in MODULES else owner
+    for inside in filter(None, [owner, *node.args[:1]]):
+        yield source.replaced(node, source.text(inside))
+    # Arguments change places, or one of them is forgotten.
+    for left, right in pairwise(node.args):
+        yield source.exchanged(left, right)
+    for before, argument in pairwise([*node.args, *node.keywords]):
+        first, last = source.span(before)[1], source.span(argument)[1]
+        if source.cut(first, source.span(argument)[0]).strip() == ",":
+            yield first, last, ""
+    for keyword in node.keywords:
+        if keyword.arg == "axis" and isinstance(keyword.value, ast.Name):
+            yield source.replaced(keyword.value, "0")
+            yield source.replaced(keyword.value, "-1")
+
+
+def _of_condition(source: _Source, node: ast.AST) -> Iterator[Edit]:
+    for condition in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
+        yield source.replaced(condition, f"not ({source.text(condition)})")
+        yield source.replaced(condition, "True")
+        if isinstance(node, ast.IfExp | ast.comprehension):  # of a statement, that is the missing line
+            yield source.replaced(condition, "False")
+
+
+EDITS = {
+    ast.AugAssign: _of_assignment,
+    ast.BinOp: _of_operation,
+    ast.BoolOp: _of_and_or,
+    ast.Compare: _of_comparison,
+    ast.UnaryOp: _of_sign,
+    ast.Constant: _of_constant,
+    ast.Attribute: _of_attribute,
+    ast.Slice: _of_slice,
+    ast.Call: _of_call,
+    ast.If | ast.While | ast.IfExp | ast.comprehension: _of_condition,
+}
+
+
+def _without_comments(body: str) -> str:
+    lines = body.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(body).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip() or "#"
+    return "\n".join(line for line in lines if line != "#")
+
+
+def _difference(old: str, new: str) -> tuple[str, str]:
+    """The lines in which two texts differ, without their common indentation."""
+    before, after = old.rstrip("\n").split("\n"), new.rstrip("\n").split("\n")
+    shorter = min(len(before), len(after))
+    start = next((i for i in range(shorter) if before[i] != after[i]), shorter)
+    stop = next((i for i in range(shorter - start) if before[-1 - i] != after[-1 - i]), shorter - start)
+    pieces = [lines[start : len(lines) - stop] for lines in (before, after)]
+    indent = min(len(line) - len(line.lstrip()) for lines in pieces for line in lines)
+    return tuple("\n".join(line[indent:] for line in lines) for lines in pieces)

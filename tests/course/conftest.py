@@ -98,3 +98,23 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.section("hostile packages: the answer each must get, the one it got, seconds")
     for name, wanted, got, seconds in rows:
         terminalreporter.write_line(f"{name[:60]:<61}{wanted:<25}{got:<20}{seconds:5.1f}")
+    _show_rates(terminalreporter)
+
+
+def _show_rates(terminalreporter):
+    """The two rates of the corpora, where test_answers.py was run."""
+    passed, failed = (
+        [one.nodeid.partition("::")[2].partition("[")[0] for one in terminalreporter.stats.get(kind, [])]
+        for kind in ("passed", "failed")
+    )
+    caught, named, right = "test_a_mistake_fails_at_its_own_task", "test_a_mistake_is_named", "test_a_right_answer"
+    mistakes = (passed + failed).count(caught)
+    if mistakes:
+        caught_rate, named_rate = (f"{100 * passed.count(name) / mistakes:.1f} %" for name in (caught, named))
+        terminalreporter.write_line(f"known mistakes: {mistakes}, caught {caught_rate}, named {named_rate}")
+    answers = sum(name.startswith(right) for name in passed + failed)
+    if answers:
+        passing = sum(name.startswith(right) for name in passed)
+        terminalreporter.write_line(
+            f"right answers in other styles: {answers}, passing {100 * passing / answers:.1f} %"
+        )

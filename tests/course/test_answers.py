@@ -2,7 +2,7 @@
 
 The mistakes are in wrong/, the other styles in right/, a Markdown file for each chapter: a heading with the task and a
 name, for a mistake a line with words of the diagnosis that it must get, and the body of the task. "Only with --goal."
-stands where the milestone tests let a mistake pass.
+stands where the milestone tests let a mistake pass, and "Seen:" before the address of a public page where it was made.
 """
 
 import os
@@ -30,6 +30,7 @@ class Answer:
     named: str  # of a mistake: words of its diagnosis; empty where none is known yet
     bodies: tuple[str, ...]
     goal: bool  # of a mistake: the milestone tests let it pass, --goal does not
+    seen: str  # of a mistake: a public page where somebody made it; empty where it is an observation of our own
 
     def __str__(self) -> str:
         return f"{self.task} {self.name}"
@@ -40,10 +41,11 @@ def answers(folder: str) -> list[Answer]:
     for path in sorted((HERE / folder).glob("*.md")):
         for section in re.split(r"^## ", read_source(path), flags=re.MULTILINE)[1:]:
             task, _, name = section.partition("\n")[0].partition(" ")
-            named = re.search(r"^Named:(.*)$", section, re.MULTILINE)
+            named, seen = (re.search(rf"^{word}:(.*)$", section, re.MULTILINE) for word in ("Named", "Seen"))
             bodies = tuple(listing.code for listing in texts.listings(section))
             goal = re.search(r"^Only with --goal\.$", section, re.MULTILINE) is not None
-            found.append(Answer(task, name, named.group(1).strip() if named else "", bodies, goal))
+            named, seen = (line.group(1).strip() if line else "" for line in (named, seen))
+            found.append(Answer(task, name, named, bodies, goal, seen))
     return found
 
 
@@ -114,3 +116,11 @@ def test_there_are_enough_of_both(chapter):
     assert sum(one.task.startswith(chapter.number) for one in RIGHT) >= 3
     for task in chapter.tasks:
         assert any(one.task == task.id for one in WRONG), task.id
+
+
+def test_where_a_mistake_was_seen_is_an_address():
+    for path in (HERE / "wrong").glob("*.md"):
+        lines = re.findall(r"^Seen:(.*)$", read_source(path), re.MULTILINE)
+        assert len(lines) >= 5, path.name
+        for line in lines:
+            assert re.fullmatch(r" https://[a-z0-9.-]+/[^\s]+", line), line

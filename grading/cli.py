@@ -40,6 +40,7 @@ python grader.py notebook 02  the chapter as a notebook (all: every chapter)
 python grader.py doctor       is this machine set up?
 python grader.py stubs        for maintainers: meintorch/ anew from solutions/
    --check                    only say whether the two fit each other
+python grader.py verify       for maintainers: all that proves the course
 
 Exit status: 0 all that was asked for passed, 1 not yet, 2 wrong usage,
 3 the grader itself failed.
@@ -95,6 +96,7 @@ def _commands() -> dict[str, tuple[Callable, set[str], str]]:
         "notebook": (_notebook, set(), "02"),
         "doctor": (_doctor, set(), ""),
         "stubs": (_stubs, {"check"}, ""),
+        "verify": (_verify, set(), ""),
     }
 
 
@@ -403,3 +405,9 @@ def _stubs(options: argparse.Namespace) -> int:
     changed = stubs.write()
     print("\n".join(f"written: meintorch/{name}" for name in changed) or "Nothing has changed.")
     return PASSED
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from grading.verify import verify
+
+    return PASSED if verify() else NOT_YET

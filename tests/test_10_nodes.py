@@ -186,6 +186,8 @@ def test_the_node_of_a_matrix_product_keeps_float32_and_may_return_none_for_a_co
     a, b = Tensor(np.float32([[2.0, 3.0]])), needs_gradient(np.float32([[1.0], [4.0]]))
     wanted = [[[10.0], [40.0]], [[20.0, 30.0]]]
     check_node(MatMulBackward(a, b), np.float32([[10.0]]), wanted, names="ab", probe=which_matmul)
+    a, b = needs_gradient(a.value), Tensor(b.value)
+    check_node(MatMulBackward(a, b), np.float32([[10.0]]), wanted, names="ab", probe=which_matmul)
 
 
 # 10.5 Backward. The nodes are this file's own, so that the walk is checked and nothing else.
@@ -250,6 +252,10 @@ def test_none_and_constants_are_passed_over():
     if constant.grad is not None:
         message = f"y = x * 5: the constant 5 has got a gradient, {constant.grad!r}"
         raise CheckFailed(message, "Its requires_grad is False: nobody asks for it, so what comes for it is dropped.")
+    x = needs_gradient(3.0)
+    p = made(6.0, (x,), slopes=(2.0,))
+    walk(made(9.0, (p, x), slopes=(None, 1.0)))
+    check_gradient_of(x, 1.0, "y = x + a result p whose gradient is None")
 
 
 @pytest.mark.task("10.5")
@@ -408,9 +414,10 @@ def test_hypot_takes_numbers_and_broadcasts():
     ):
         out = hypot_of(a, b)
         check_result(out, wanted, out._grad_fn, what, probe=which_side)
-    single = hypot_of(needs_gradient(np.float32([3.0])), 4.0)
     told = "A number takes the dtype of the Tensor beside it: as_tensor(x, like=y)."
-    check_close(single.value, np.float32([5.0]), "hypot of a float32 Tensor and 4", tolerance=1e-6, probe=lambda: told)
+    single, what = needs_gradient(np.float32([3.0])), "hypot of a float32 Tensor and 4"
+    for out in (hypot_of(single, 4.0), hypot_of(4.0, single)):
+        check_close(out.value, np.float32([5.0]), what, tolerance=1e-6, probe=lambda: told)
 
 
 @pytest.mark.task("10.8")

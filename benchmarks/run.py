@@ -19,7 +19,7 @@ def main() -> None:
     for workload, makers in WORKLOADS.items():
         if sys.argv[1:] and not any(workload.startswith(word) for word in sys.argv[1:]):
             continue
-        for kept in (False, True) if workload[0] in "MT" else (False,):
+        for kept in (False, True) if workload[0] in "MTI" else (False,):
             engines = compare(workload, list(makers), SECONDS, __file__, kept)
             unit, factor = ("us", 1e6 / SMALL) if workload.startswith("B") else ("ms", 1e3)
             base = engines[0]

@@ -141,6 +141,56 @@ def m_autograd(dtype: str) -> Step:
     return step
 
 
+# I, the forward pass of M
+
+
+def i_by_hand(dtype: str) -> Step:
+    x, _, (w1, b1, w2, b2, w3, b3) = numbers(dtype)
+
+    def step():
+        h = x @ w1
+        h += b1
+        np.maximum(h, 0, out=h)
+        h = h @ w2
+        h += b2
+        np.maximum(h, 0, out=h)
+        h = h @ w3
+        h += b3
+        return h[0, 0]
+
+    return step
+
+
+def i_meintorch(dtype: str) -> Step:
+    from meintorch import ReLU, Sequential, no_grad
+
+    x, _, parameters = numbers(dtype)
+    model = Sequential(*_layers(parameters, ReLU))
+
+    def step():
+        with no_grad():
+            return model(x).data[0, 0]
+
+    return step
+
+
+def i_torch(dtype: str) -> Step:
+    import torch
+
+    torch.set_num_threads(1)
+    x, _, parameters = numbers(dtype)
+    x, parameters = torch.from_numpy(x), [torch.from_numpy(one) for one in parameters]
+
+    def step():
+        with torch.no_grad():
+            h = x
+            for w, b in zip(parameters[0:4:2], parameters[1:4:2]):
+                h = (h @ w + b).relu()
+            return (h @ parameters[4] + parameters[5])[0, 0].item()
+
+    return step
+
+
 # B, one small operation
 
 
@@ -291,6 +341,13 @@ WORKLOADS: dict[str, dict[str, Callable[[], Step]]] = {
             "torch": m_torch,
             "autograd": m_autograd,
         }.items()
+    }
+    for dtype in ("float32", "float64")
+}
+WORKLOADS |= {
+    f"I {dtype}": {
+        name: partial(make, dtype)
+        for name, make in {"by hand": i_by_hand, "meintorch": i_meintorch, "torch": i_torch}.items()
     }
     for dtype in ("float32", "float64")
 }

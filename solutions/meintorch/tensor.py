@@ -119,16 +119,21 @@ class Tensor:
     def grad(self, gradient: np.ndarray) -> None:
         if gradient is self._grad:  # `+=` has added in place
             return
+        if type(gradient) is not np.ndarray or gradient.shape != self.data.shape or gradient.dtype != self.data.dtype:
+            gradient = self._as_gradient(gradient)
+        # A copy, since no two tensors may share a gradient. During a walk it waits until somebody looks: mostly nobody
+        # else holds the array any more by then, and large ones are never copied.
+        self._lent = mode.walking and gradient.base is None
+        self._grad = gradient if self._lent else gradient.copy()
+
+    def _as_gradient(self, gradient: Any) -> np.ndarray:
         if isinstance(gradient, Tensor):
             raise TypeError("a gradient is an array, not a Tensor: is a .data missing?")
         if np.shape(gradient) != self.shape:
             raise ValueError(f"the gradient of a Tensor of shape {self.shape} cannot have shape {np.shape(gradient)}")
         if getattr(gradient, "dtype", self.dtype) != self.dtype:
             raise TypeError(f"the gradient of a {self.dtype} Tensor cannot be {gradient.dtype}")
-        # A copy, since no two tensors may share a gradient. During a walk it waits until somebody looks: mostly nobody
-        # else holds the array any more by then, and large ones are never copied.
-        self._lent = mode.walking and type(gradient) is np.ndarray and gradient.base is None
-        self._grad = gradient if self._lent else np.array(gradient, dtype=self.dtype)
+        return np.array(gradient, dtype=self.dtype)
 
     def _own_grad(self) -> None:
         """Copy a gradient that came without a copy, unless this tensor alone holds it."""
@@ -365,8 +370,9 @@ class _NothingYet(np.ndarray):
     """
 
     def __iadd__(self, gradient):
-        if getattr(gradient, "shape", None) == self.shape and gradient.dtype == self.dtype and not self.flags.writeable:
-            return gradient  # the setter of Tensor.grad keeps a copy
+        if type(gradient) is np.ndarray and gradient.shape == self.shape and gradient.dtype == self.dtype:
+            if not self.flags.writeable:
+                return gradient  # the setter of Tensor.grad keeps a copy
         return np.add(self, gradient, dtype=self.dtype, casting="same_kind")
 
     def __isub__(self, other):

@@ -330,9 +330,9 @@ class _NothingYet(np.ndarray):
     """
 
     def __iadd__(self, gradient):
-        if type(gradient) is np.ndarray and gradient.shape == self.shape and gradient.dtype == self.dtype:
-            if not self.flags.writeable:
-                return gradient  # the setter of Tensor.grad keeps a copy
+        fits = type(gradient) is np.ndarray and gradient.shape == self.shape and gradient.dtype == self.dtype
+        if fits and not self.flags.writeable:
+            return gradient  # the setter of Tensor.grad keeps a copy
         return np.add(self, gradient, dtype=self.dtype, casting="same_kind")
 
     def __isub__(self, other):

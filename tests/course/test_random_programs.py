@@ -343,6 +343,8 @@ LEFT_OUT = {
     "matmul_vectors": "a part of x @ y",
     "matmul_stack": "a part of x @ y",
     "reduce": "a part of every loss",
+    "detach": "ends the graph, see test_grad_mode.py",
+    "retain_grad": "changes no number, see test_grad_mode.py",
 }
 NODES_LEFT_OUT = {
     "add": "is x + y",

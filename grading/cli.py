@@ -1,9 +1,11 @@
 """The commands of `python grader.py`."""
 
 import argparse
+import contextlib
 import difflib
 import importlib.util
 import json
+import os
 import re
 import signal
 import sys
@@ -52,9 +54,14 @@ class UsageError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # a console that lacks a character shows a question mark
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside: leave nothing behind either
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before Python began
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        getattr(sys, name).reconfigure(errors="replace")  # a console that lacks a character shows a question mark
+    for name in ("SIGTERM", "SIGHUP"):  # ended from outside, or the terminal is closed: leave nothing behind either
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     try:
         options = _parse(arguments)
         return options.command(options)
@@ -150,6 +157,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         _wrong(f"--package {options.package}: there is no such folder")
     if options.package is not None and not list(options.package.glob("*.py")):
         _wrong(f"--package {options.package}: there is no Python file in that folder, such as value.py")
+    if options.junitxml is not None and (options.junitxml.is_dir() or not options.junitxml.absolute().parent.is_dir()):
+        _wrong(f"--junitxml {options.junitxml}: give the name of a file in a folder that is there")
     if name not in WITHOUT_LIBRARIES:
         _need_libraries()
     return options
@@ -160,10 +169,10 @@ def _wrong(message: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 100_000:
-        raise ValueError
-    return value
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < 100_000:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds between 0 and 100000")
 
 
 def _need_libraries() -> None:
@@ -202,7 +211,6 @@ def _help(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     """`python grader.py 02`, `02.2` and `all`."""
     from grading import course, formats, screen
-    from grading.files import write_source
     from grading.report import SCHEMA, first_to_do, grade
 
     package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
@@ -227,7 +235,7 @@ def _check(options: argparse.Namespace) -> int:
     elif options.format == "exercism":
         print(json.dumps(formats.exercism(reports[0]), indent=2))
     if options.junitxml:
-        write_source(options.junitxml, formats.junit(reports))
+        options.junitxml.write_text(formats.junit(reports), encoding="utf-8")  # a pipe or /dev/stdout will do too
     return PASSED if passed else NOT_YET
 
 

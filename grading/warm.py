@@ -8,6 +8,7 @@ import os
 import select
 import socket
 import subprocess
+import threading
 
 from grading import launch
 
@@ -47,7 +48,7 @@ class Forked:
     """A run in a forked process, with as much of subprocess.Popen as the grader needs."""
 
     def __init__(self, warm: Warm, config: dict):
-        self.warm, self.returncode = warm, None
+        self.warm, self.returncode, self.lock = warm, None, threading.Lock()
         (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
         self.stdout, self.stderr = os.fdopen(out, "rb"), os.fdopen(err, "rb")
         try:
@@ -59,8 +60,9 @@ class Forked:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end of the run. Raises subprocess.TimeoutExpired."""
-        if self.returncode is None:
-            if not select.select([self.warm.line], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("a run", timeout)
-            self.returncode = int(self.warm.words.readline())
-        return self.returncode
+        with self.lock:  # whoever stops a run waits for it too, and there is one word of its end
+            if self.returncode is None:
+                if not select.select([self.warm.line], [], [], timeout)[0]:
+                    raise subprocess.TimeoutExpired("a run", timeout)
+                self.returncode = int(self.warm.words.readline())
+            return self.returncode

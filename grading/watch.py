@@ -1,19 +1,24 @@
 """`--watch`: at every save of a file of the package, the chapter that is being worked on is checked again."""
 
+import contextlib
 import os
 import queue
+import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from grading import compare, course, hint, launch, screen, warm
+from grading import compare, course, hint, launch, screen, stage, warm
 from grading.course import Chapter, GraderError, Task
 from grading.report import Report, first_to_do, grade
 
 STEP = 10  # milliseconds without another change, after which a save counts as finished
 LONGEST_SAVE = 200  # milliseconds
+LOOK = 500  # milliseconds between two looks at what nobody tells of
 POLLING = 200  # milliseconds between two looks, where the file system does not tell of changes
+UNREADABLE = (OSError, SyntaxError, ValueError)  # what a file that has changed since it was checked may give
 KEYS = {"h": "hint", "d": "diff", "n": "next", "q": "quit"}
 
 
@@ -45,6 +50,11 @@ class Runs:
             if self.child is not None and self.child.returncode is None:
                 launch.end(self.child)
 
+    def close(self) -> None:
+        self.stop()
+        if self.warm is not None:
+            self.warm.close()
+
 
 def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeout: float, poll: bool) -> Report | None:
     """Check a chapter, or a task, at every save, until q is pressed or the input ends. Returns the last report."""
@@ -59,56 +69,109 @@ def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeou
         thread.start()
     happened.put(("saved", None))
     worker, report = None, None
-    with _single_keys(keys):
-        while True:
-            what, value = happened.get()
-            if what == "saved":
-                if worker is not None:
-                    runs.stop()
-                    worker.join()
-                runs.stopped, runs.child = False, None
-                worker = threading.Thread(
-                    target=_check, args=(chapter, task, package, goal, timeout, happened), daemon=True
-                )
-                worker.start()
-            elif what == "report":
-                report = value
-                _show(report, package, keys)
-            elif what == "trouble":
-                raise value
-            elif what == "key" and value == "q":
-                runs.stop()
-                return report
-            elif what == "key" and report is not None:
-                if value == "h":
-                    _hint(report)
-                elif value == "d" and not report.not_gradable:
-                    compare.show(report, package)
-                elif value == "n" and (following := _following(chapter, task)):
-                    (chapter, task), report = following, None
-                    happened.put(("saved", None))
-                elif value == "n":
-                    screen.say(" That was the last one.")
-
-
-def _check(chapter, task, package, goal, timeout, happened: queue.Queue) -> None:
     try:
-        happened.put(("report", grade(chapter, package, task, goal, timeout)))
+        with _single_keys(keys):
+            while True:
+                try:
+                    what, value = happened.get(timeout=LOOK / 1000)
+                except queue.Empty:  # a signal that another thread was woken by is seen to here
+                    continue
+                if what == "saved":
+                    if worker is not None:
+                        runs.stop()
+                        worker.join()
+                    runs.stopped, runs.child = False, None
+                    worker = threading.Thread(
+                        target=_check, args=(chapter, task, package, goal, timeout, runs, happened), daemon=True
+                    )
+                    worker.start()
+                elif what == "report":
+                    report = value
+                    _show(report, package, keys)
+                elif what == "unreadable":
+                    screen.say(f" {value}. At the next save it is tried again.")
+                    sys.stdout.flush()
+                elif what == "trouble":
+                    raise value
+                elif what == "key" and value == "q":
+                    return report
+                elif what == "key" and report is not None:
+                    if value == "h":
+                        _hint(report)
+                    elif value == "d" and not report.not_gradable:
+                        _diff(report, package)
+                    elif value == "n" and (following := _following(chapter, task)):
+                        (chapter, task), report = following, None
+                        happened.put(("saved", None))
+                    elif value == "n":
+                        screen.say(" That was the last one.")
+    finally:  # however it ends, neither a process nor a folder is left behind
+        runs.stop()
+        if worker is not None:
+            worker.join()
+        runs.close()
+
+
+def _check(chapter, task, package, goal, timeout, runs: Runs, happened: queue.Queue) -> None:
+    try:
+        found = "report", grade(chapter, package, task, goal, timeout)
     except Stopped:
-        pass
-    except (GraderError, OSError) as error:
-        happened.put(("trouble", error))
+        return
+    except OSError as error:  # a file that has just been listed is gone: some editors save like that
+        found = "unreadable", error
+    except Exception as error:
+        found = "trouble", error
+    if not runs.stopped:  # what a run says that was ended in the middle means nothing
+        happened.put(found)
 
 
 def _saves(package: Path, poll: bool, happened: queue.Queue) -> None:
-    from watchfiles import watch as changes
-
-    options = {"force_polling": True, "poll_delay_ms": POLLING} if poll else {}
+    changes = _polled(package) if poll else _told(package)
     try:
-        for _ in changes(package, watch_filter=_is_source, step=STEP, debounce=LONGEST_SAVE, **options):
+        for _ in changes:
             happened.put(("saved", None))
-    except Exception as error:  # the folder is gone, or the system watches no more files
+    except Exception as error:  # the system watches no more files
         happened.put(("trouble", GraderError(f"{package} can no longer be watched: {error}\nTry: --watch --poll")))
+
+
+def _told(package: Path) -> Iterator[None]:
+    """Yield whenever the system tells of a change."""
+    import watchfiles
+
+    while True:
+        folder = _identity(package)
+        options = {"watch_filter": _is_source, "step": STEP, "debounce": LONGEST_SAVE, "rust_timeout": LOOK}
+        for found in watchfiles.watch(package, yield_on_timeout=True, **options):
+            if found:
+                yield
+            if _identity(package) != folder:  # another folder has taken its place, or will
+                break
+        while _identity(package) is None:
+            time.sleep(LOOK / 1000)
+        yield
+
+
+def _polled(package: Path) -> Iterator[None]:
+    """Look again and again, and yield whenever something has changed. (watchfiles' own polling sees whole seconds.)"""
+    before = None
+    while True:
+        now = {}
+        for name, path in stage.package_files(package).items():
+            with contextlib.suppress(OSError):  # it has just gone
+                status = path.stat()
+                now[name] = status.st_mtime_ns, status.st_size, status.st_ino
+        if before is not None and now != before:
+            yield
+        before = now
+        time.sleep(POLLING / 1000)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_source(change, path: str) -> bool:
@@ -118,7 +181,11 @@ def _is_source(change, path: str) -> bool:
 def _show(report: Report, package: Path, keys: bool) -> None:
     if keys:
         screen.clear()
-    screen.show_report(report, first_to_do(report, package))
+    try:
+        place = first_to_do(report, package)
+    except UNREADABLE:
+        place = None
+    screen.show_report(report, place)
     if report.passed:
         following = _following(report.chapter, None)
         if following and len(report.tasks) == len(report.chapter.tasks):
@@ -138,6 +205,13 @@ def _hint(report: Report) -> None:
         screen.say(" A hint comes once the file can be read.")
     else:
         screen.say(" Everything here has passed.")
+
+
+def _diff(report: Report, package: Path) -> None:
+    try:
+        compare.show(report, package)
+    except UNREADABLE:
+        screen.say(" Your file cannot be read at the moment.")
 
 
 def _following(chapter: Chapter, task: Task | None) -> tuple[Chapter, Task | None] | None:
@@ -164,7 +238,14 @@ def _reader() -> Callable[[], str]:
         import msvcrt
 
         return msvcrt.getwch
-    return lambda: os.read(sys.stdin.fileno(), 1).decode("ascii", "replace")
+
+    def read() -> str:
+        try:
+            return os.read(sys.stdin.fileno(), 1).decode("ascii", "replace")
+        except OSError:  # the terminal is gone
+            return ""
+
+    return read
 
 
 class _single_keys:
@@ -180,9 +261,13 @@ class _single_keys:
 
             self.before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
+            # A shell that has stopped the grader (Ctrl-Z) gives back its own kind of terminal (fg).
+            signal.signal(signal.SIGCONT, lambda *_: tty.setcbreak(sys.stdin))
 
     def __exit__(self, *_):
         if self.wanted:
             import termios
 
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)
+            with contextlib.suppress(termios.error):  # the terminal is gone
+                termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)

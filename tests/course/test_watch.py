@@ -3,6 +3,8 @@
 import os
 import queue
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -21,8 +23,10 @@ RESULT = re.compile(r"(\d+) of \d+ checks")
 class Watching:
     """A running `grader.py ... --watch` whose lines can be waited for."""
 
-    def __init__(self, command: list[str], folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE):
-        self.process = subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=stdout, stderr=subprocess.STDOUT)
+    def __init__(self, command: list[str], folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options):
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdin=stdin, stdout=stdout, stderr=subprocess.STDOUT, **options
+        )
         self.text, self.lines = "", queue.Queue()
 
     def read(self, descriptor: int) -> None:
@@ -145,15 +149,11 @@ def test_keys_give_hint_diff_next_and_an_end(checkout):
 def test_nothing_is_left_running_once_it_ends(watching, checkout):
     one = watching("02", "--watch")
     one.score()
-    warm = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
-    children = [int(line.split()[0]) for line in warm.splitlines()[1:] if line.split()[1] == str(one.process.pid)]
+    children = _children(one.process.pid)
     assert children
     one.process.kill()  # not even where it could not say goodbye
     one.process.wait()
-    deadline = time.monotonic() + PATIENCE
-    while any(map(_alive, children)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    _until(lambda: not any(map(_alive, children)))
 
 
 def _alive(pid: int) -> bool:
@@ -163,3 +163,111 @@ def _alive(pid: int) -> bool:
         return False
     status = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
     return not status.strip().startswith("Z")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
+@pytest.mark.parametrize("way", ["q", "SIGINT", "SIGTERM", "SIGHUP", "closed"])
+def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, tmp_path, way):
+    import pty
+
+    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
+    stages = tmp_path / "stages"
+    stages.mkdir()
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "grader.py", "02", "--watch", "--timeout", "600"]
+    environment = {**os.environ, "TMPDIR": str(stages)}
+    one = Watching(command, checkout, stdin=theirs, stdout=theirs, env=environment, start_new_session=True)
+    os.close(theirs)
+    _until(lambda: list(stages.glob("*/scratch/begun")))
+    children = _children(one.process.pid)
+    if way == "q":
+        os.write(ours, b"q")
+    elif way == "closed":
+        os.close(ours)
+    else:
+        one.process.send_signal(getattr(signal, way))
+    assert one.process.wait(timeout=PATIENCE) == 1
+    assert list(stages.iterdir()) == []
+    _until(lambda: not any(map(_alive, children)))
+    if way != "closed":
+        os.close(ours)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
+def test_keys_count_again_once_a_stopped_grader_goes_on(checkout):
+    import pty
+    import termios
+
+    ours, theirs = pty.openpty()
+    ordinary = termios.tcgetattr(theirs)
+    one = Watching([sys.executable, "grader.py", "01", "--watch"], checkout, stdin=theirs, stdout=theirs)
+    one.read(ours)
+    one.until("q quit")
+    one.process.send_signal(signal.SIGSTOP)
+    termios.tcsetattr(theirs, termios.TCSANOW, ordinary)  # as a shell does
+    one.process.send_signal(signal.SIGCONT)
+    _until(lambda: not termios.tcgetattr(theirs)[3] & termios.ICANON)
+    os.write(ours, b"q")
+    assert one.process.wait(timeout=PATIENCE) == 1
+    os.close(theirs)
+    os.close(ours)
+
+
+@pytest.mark.parametrize("way", [(), ("--poll",)], ids=["as it is", "polling"])
+def test_a_folder_that_is_replaced_or_gone_for_a_while_is_still_watched(watching, checkout, way):
+    package, other = checkout / "meintorch", checkout / "other"
+    one = watching("02", "--watch", *way)
+    assert one.score() == 0
+    shutil.copytree(package, other)
+    shutil.rmtree(package)
+    time.sleep(1.0)
+    other.rename(package)
+    time.sleep(2.0)
+    answer(package, "02.1", "reference")
+    one.until("5 of")
+
+
+@pytest.mark.parametrize("way", [(), ("--poll",)], ids=["as it is", "polling"])
+def test_saves_that_follow_each_other_quickly_end_with_the_last(watching, checkout, way):
+    path = checkout / "meintorch" / "tensor.py"
+    stub = read_source(path)
+    answer(checkout / "meintorch", "02.1", "reference")
+    done = read_source(path)
+    one = watching("02", "--watch", *way)
+    assert one.score() == 5
+    for number in range(30):
+        if number % 3 == 0:
+            path.unlink()
+        path.write_text("def f(" if number % 3 == 1 else stub, encoding="utf-8")
+        time.sleep(0.03 * (number % 5))
+    path.write_text(done, encoding="utf-8")
+    one.until("5 of")
+
+
+def test_polling_sees_the_second_of_two_saves_within_a_second(watching, checkout):
+    path = checkout / "meintorch" / "tensor.py"
+    one = watching("02", "--watch", "--poll")
+    assert one.score() == 0
+    for _ in range(2):
+        answer(checkout / "meintorch", "02.1", "reference")
+        assert one.score() == 5
+        time.sleep(1.0 - time.time() % 1.0)  # a second begins
+        path.write_text(read_source(path) + "\n", encoding="utf-8")
+        time.sleep(0.6)
+        answer(checkout / "meintorch", "02.1", "stub")
+        one.until("0 of")
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that come from a process, near and far."""
+    lines = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout.splitlines()
+    pairs = [tuple(map(int, line.split())) for line in lines[1:]]
+    own = [child for child, parent in pairs if parent == pid]
+    return own + [further for child in own for further in _children(child)]
+
+
+def _until(happens) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -11,6 +11,8 @@ from grading.report import grade, temporary_folder
 from grading.stage import package_files
 from grading.stubs import stub_of
 
+WHOLE = ["the whole file"]
+
 
 def catch_up(chapter: Chapter) -> tuple[dict[str, list[str]], dict[str, str | None]]:
     """Answer every task before `chapter` that does not pass. What passes stays as it is.
@@ -31,11 +33,13 @@ def catch_up(chapter: Chapter) -> tuple[dict[str, list[str]], dict[str, str | No
             report = grade(earlier, package)
             for task in [one.task for one in report.tasks if one.status != "passed"]:
                 for part in task.parts:
+                    if filled.get(part.file) == WHOLE:
+                        continue
                     path = package / part.file
                     skeleton = stub_of(read_source(REFERENCE / part.file))
                     try:
                         write_source(path, put(read_source(path), part.region, part.region.answer(), skeleton))
-                        filled.setdefault(part.file, []).append(task.id)
+                        filled[part.file] = list(dict.fromkeys([*filled.get(part.file, []), task.id]))
                     except ValueError:
                         _take_whole(package, part.file, filled)
             if not report.passed and not grade(earlier, package).passed:  # the mistake is in the given lines
@@ -48,4 +52,4 @@ def catch_up(chapter: Chapter) -> tuple[dict[str, list[str]], dict[str, str | No
 def _take_whole(package, name: str, filled: dict[str, list[str]]) -> None:
     (package / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(REFERENCE / name, package / name)
-    filled[name] = ["the whole file"]
+    filled[name] = WHOLE

@@ -8,7 +8,7 @@ from pathlib import Path
 from grading import screen
 from grading.course import REFERENCE, Task
 from grading.files import read_source
-from grading.regions import body_source, locate
+from grading.regions import body_source, dump, locate
 from grading.report import Report
 
 
@@ -42,7 +42,7 @@ def show_task(task: Task, package: Path) -> None:
             _column("the reference", theirs)
             continue
         yours = body_source(source, place)
-        if ast.dump(ast.parse(yours)) == ast.dump(ast.parse(theirs)):
+        if dump(ast.parse(yours)) == dump(ast.parse(theirs)):
             _column("yours, the same as the reference", yours)
         else:
             _beside(f"yours, line {place.line}", yours, f"the reference, line {part.region.line}", theirs)

@@ -49,7 +49,8 @@ def _package() -> tuple[str, str, str]:
                 return "your package", fix, f"missing: {name}"
             problem = problem_in(path, name)
             if problem:
-                return "your package", f"{problem.reason} {fix}", f"{name}, line {problem.line}"
+                place = f"{name}, line {problem.line}" if problem.line else name
+                return "your package", f"{problem.reason} {fix}", place
     return "your package", "", "every file is there and can be read"
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as xml
 
 from grading.course import Check
 from grading.files import read_source
-from grading.launch import Result
+from grading.launch import Result, printable
 from grading.report import Report
 from grading.screen import sentence_of
 
@@ -37,7 +37,8 @@ def junit(reports: list[Report]) -> str:
             )
             if result.status != "passed":
                 kind = "error" if result.status == "error" else "failure"
-                xml.SubElement(case, kind, message=result.message, type=result.status).text = _words(result)
+                message = printable(result.message)  # XML has no way to write a control character
+                xml.SubElement(case, kind, message=message, type=result.status).text = printable(_words(result))
     xml.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + xml.tostring(root, encoding="unicode") + "\n"
 

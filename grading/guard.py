@@ -4,6 +4,7 @@ None of this stops code that was written to deceive this very grader: it shares 
 watches it there can be found and changed. It stops accidents and the tricks that are easy to come by.
 """
 
+import contextlib
 import importlib
 import os
 import sys
@@ -50,6 +51,8 @@ PATHS_CHANGED = {  # events, and how many of their arguments, from the first on,
     "os.symlink": 2,
     "os.truncate": 1,
     "os.utime": 1,
+    "shutil.rmtree": 1,  # what it removes it names by descriptors
+    "sqlite3.connect": 1,
 }
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -76,12 +79,13 @@ def refuse_effects(writable, hidden):
     inside = os.path.join(os.path.realpath(writable), "")
     secret = tuple(os.path.join(os.path.realpath(folder), "") for folder in hidden)
 
-    def place(path):
-        return os.path.realpath(os.fsdecode(path))
-
     def refuse_writing(path):
-        if not isinstance(path, int) and not place(path).startswith(inside) and place(path) != os.devnull:
-            raise PermissionError(f"code under test may not write outside of its own folder: {os.fsdecode(path)}")
+        if isinstance(path, int):
+            return
+        place = os.path.realpath(os.fsdecode(path))
+        if not os.path.join(place, "").startswith(inside) and place != os.devnull:
+            words = "code under test may not write outside of its own folder (a name without a folder is inside)"
+            raise PermissionError(f"{words}: {os.fsdecode(path)}")
 
     def hook(event, arguments):
         if event == "open":
@@ -98,7 +102,14 @@ def refuse_effects(writable, hidden):
         elif event.startswith("ctypes."):
             raise PermissionError("code under test may not use ctypes")
 
+    def no_process(*_):
+        raise PermissionError(PROCESS)
+
     sys.addaudithook(hook)
+    with contextlib.suppress(ImportError):  # Windows has none
+        import _posixsubprocess
+
+        _posixsubprocess.fork_exec = no_process  # multiprocessing uses it, and no event tells of that
 
 
 class Seal:

@@ -28,6 +28,9 @@ KEPT_VARIABLES = re.compile(
     r"|OMP_.*|OPENBLAS_.*|MKL_.*|BLIS_.*|VECLIB_.*|NVPL_.*",
     re.IGNORECASE,
 )
+UNPRINTABLE = re.compile(  # the marks that turn the direction of writing, half a character, control characters
+    r"[^\n\t -~\u00a0-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
 
 
 # What an event of the child's may hold. A field that is missing is empty.
@@ -191,20 +194,20 @@ def _result(name: str, status: str, event: dict) -> Result:
     return Result(
         name,
         status,
-        message=_printable(event["message"]),
-        kind=_printable(event["kind"])[:80],
+        message=printable(event["message"]),
+        kind=printable(event["kind"])[:80],
         is_check=event["check"],
-        diagnosis=_printable(event["diagnosis"]) or None,
+        diagnosis=printable(event["diagnosis"]) or None,
         location=event["frames"][-1] if event["frames"] else None,
         frames=event["frames"],
-        output=_printable(event["output"]),
+        output=printable(event["output"]),
         duration=event["duration"],
     )
 
 
-def _printable(text: str) -> str:
-    """Text without characters that would steer a terminal."""
-    return re.sub(r"[^\n\t -~\u00a0-\U0010ffff]", "?", text)
+def printable(text: str) -> str:
+    """Text without characters that would steer a terminal or that a document cannot hold."""
+    return UNPRINTABLE.sub("?", text)
 
 
 def _events(stage: Path, chapter: Chapter, names: list[str], timeout: float) -> tuple[list[dict], str, int, bool]:

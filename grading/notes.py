@@ -12,11 +12,13 @@ SETTINGS = {"conftest.py", "pytest.ini", "tox.ini", "sitecustomize.py", "usercus
 
 def files_without_effect(package: Path) -> list[str]:
     """Files in or beside a package that would change what Python or pytest does, were it not graded as a copy."""
+    package = package.absolute()
     modules = {f"{name}.py" for name in sys.stdlib_module_names}
     places = {"beside the package": (package.parent, SETTINGS | modules), "in the package": (package, SETTINGS)}
     return [
         f"{name} {where} has no effect on the checks."
         for where, (folder, names) in places.items()
+        if folder.is_dir()
         for name in sorted(names & set(os.listdir(folder)))
     ]
 
@@ -26,7 +28,8 @@ class EditedTests:
 
     def __init__(self, chapter: Chapter):
         names = [str(path) for path in (chapter.tests, TESTS / "_helpers.py", TESTS / "_canaries.py")]
-        command = ["git", "-C", str(ROOT), "status", "--porcelain", "--", *names]
+        # Without a lock: a check at the wrong moment must not make a learner's own git command fail.
+        command = ["git", "--no-optional-locks", "-C", str(ROOT), "status", "--porcelain", "--", *names]
         try:
             self.git = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         except OSError:  # there is no git here

@@ -1,6 +1,7 @@
 """How far a learner is: every chapter's checks, run anew only where something has changed since the last time."""
 
 import hashlib
+import os
 import sys
 
 from grading import course, memory, stage
@@ -41,5 +42,5 @@ def _digest(chapter: Chapter) -> str:
     folders = [course.PACKAGE, course.ROOT / "grading", course.REFERENCE]
     paths = [path for folder in folders for path in stage.package_files(folder).values()]
     for path in [*paths, chapter.text, chapter.tests, course.TESTS / "_helpers.py"]:
-        digest.update(path.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(os.fsencode(path) + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -125,7 +125,7 @@ def locate(source: str, region: Region) -> Place | None:
     lines = source.split("\n")
     body = function.body
     start = _docstring_length(function)
-    given = tuple(ast.dump(statement) for statement in body[start : start + len(region.given)])
+    given = tuple(dump(statement) for statement in body[start : start + len(region.given)])
     start += len(given)
     if given != region.given:
         marked = [line for line, _, task in _task_comments(source) if task == region.task and _spans(function, line)]
@@ -148,6 +148,14 @@ def locate(source: str, region: Region) -> Place | None:
         while last < len(lines) and _is_comment_at(lines[last], function.body[0].col_offset):
             last += 1
     return Place(before + 1, last, _indent_of(source, function.body[0]), tuple(body[start:stop]))
+
+
+def dump(node: ast.AST) -> str:
+    """`ast.dump`, and a word for what is nested too deeply for it: that equals nothing of the reference's."""
+    try:
+        return ast.dump(node)
+    except RecursionError:
+        return "nested too deeply"
 
 
 def find_definition(tree: ast.AST, path: list[str]) -> Definition | None:

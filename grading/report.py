@@ -118,7 +118,7 @@ def grade(
             run = launch.run(
                 folder, chapter, checks, timeout, lambda *found: _set_aside(folder, chapter, checks, *found)
             )
-            report.not_gradable = _import_problem(run)
+            report.not_gradable = _import_problem(run, chapter, folder / "meintorch")
         if report.not_gradable is None:
             report.tasks = _judge(tasks, checks, run.results, places, unwritten)
             _find_culprits(folder, report, checks, timeout)
@@ -156,7 +156,7 @@ def first_to_do(report: Report, package: Path) -> dict | None:
     return None
 
 
-def _import_problem(run: launch.Run) -> NotGradable | None:
+def _import_problem(run: launch.Run, chapter: Chapter, package: Path) -> NotGradable | None:
     problem = run.import_problem
     if problem is None:
         return None
@@ -166,10 +166,28 @@ def _import_problem(run: launch.Run) -> NotGradable | None:
     elif problem.kind == "SystemExit":
         reason = "A call ends Python while the package is imported: there is nothing left to check."
     elif problem.kind:
-        reason = f"The package cannot be imported. {_sentence(problem)}"
+        why = _about_import(problem.message, chapter, package)
+        reason = f"The package cannot be imported. {_sentence(problem)}{why}"
     else:
         reason = f"While the package was imported: {problem.message}"
     return NotGradable(reason, place["file"], place["line"], place.get("source") or "")
+
+
+def _about_import(message: str, chapter: Chapter, package: Path) -> str:
+    """What lies behind two errors of import that a learner cannot guess."""
+    missing = re.fullmatch(r"No module named '(\w+)'", message)
+    if missing and (package / f"{missing[1]}.py").is_file():
+        return f". It is called meintorch.{missing[1]}: from meintorch.{missing[1]} import ..."
+    source = re.match(r"cannot import name '.*' from '(meintorch[\w.]*)'", message)
+    if source:
+        name = source[1].partition(".")[2].replace(".", "/") or "__init__"
+        own = [file for one in chapters() if one.number <= chapter.number for file in one.files]
+        if f"{name}.py" not in own and (REFERENCE / f"{name}.py").is_file():
+            return (
+                f". For chapter {chapter.number} the course's own meintorch/{name}.py is used, not yours: put what you "
+                "have added there into a file with a name of its own."
+            )
+    return ""
 
 
 def _set_aside(

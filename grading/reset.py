@@ -59,7 +59,7 @@ def reset_all() -> dict[str, str | None]:
 def _parses(path: Path) -> bool:
     try:
         compile(read_source(path), str(path), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 

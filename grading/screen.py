@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 from grading.course import Chapter, Task
+from grading.launch import printable
 from grading.report import Report, TaskReport
 
 WIDTH = 78
@@ -41,7 +42,8 @@ def clear() -> None:
 
 
 def say(*pieces: Piece) -> None:
-    """Print a line."""
+    """Print a line. Nothing in it steers the terminal: it may come from somebody's code."""
+    pieces = [printable(piece) if isinstance(piece, str) else (printable(piece[0]), piece[1]) for piece in pieces]
     if _console is None and colourful():
         from rich.console import Console
 

@@ -33,12 +33,18 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
     for other in chapters():
         for name in other.files:
             if other.number > chapter.number:
+                if (target / name).is_dir():
+                    shutil.rmtree(target / name)
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (target / name).write_text(stub_of(read_source(REFERENCE / name)), encoding="utf-8")
             elif not (target / name).is_file():
                 task = next(task for task in other.tasks if any(part.file == name for part in task.parts))
                 fix = f" To have its stub again: python grader.py reset {task.id}" if package == PACKAGE else ""
-                what = "is a link, and only files are graded." if (package / name).is_symlink() else "is missing."
+                what = "is missing."
+                if (package / name).is_symlink():
+                    what = "is a link, and only files are graded."
+                elif (package / name).is_dir():
+                    what, fix = "is a folder. Give that another name, and save your code in a file of this name.", ""
                 return NotGradable(f"The file {what}{fix}", f"meintorch/{name}")
             elif problem := problem_in(target / name, f"meintorch/{name}"):
                 return problem

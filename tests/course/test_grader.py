@@ -15,7 +15,7 @@ from xml.etree import ElementTree as xml
 import jsonschema
 import pytest
 
-from grading import cli, course, formats, memory, report
+from grading import cli, course, formats, memory, report, screen
 from grading.files import read_source
 from tests.course.conftest import answer
 
@@ -546,3 +546,87 @@ def test_where_the_course_is_read_only_the_memory_is_elsewhere(monkeypatch, tmp_
 def test_it_does_not_matter_from_where_it_is_called(checkout, tmp_path):
     command = [sys.executable, str(checkout / "grader.py"), "02", "--solution"]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the shell's way to close a stream")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_mistake(checkout, closed):
+    command = f'"{sys.executable}" grader.py 02.1 --solution {closed}'
+    done = subprocess.run(command, shell=True, cwd=checkout, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("place", ["nowhere/result.xml", "grading"])
+def test_a_place_where_junit_xml_cannot_be_written_is_said_before_anything_runs(grader, place):
+    done = grader("02", "--junitxml", place)
+    assert done.returncode == 2
+    assert f"--junitxml {place}" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX's")
+def test_junit_xml_goes_into_a_pipe_too_and_does_not_replace_it(grader, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    try:
+        grader("02.1", "--junitxml", pipe)
+        assert pipe.is_fifo()
+        assert xml.fromstring(reader.communicate(timeout=20)[0])[0].get("tests") == "5"
+    finally:
+        reader.kill()
+        reader.communicate()
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x9b2J", "\ud800", "\uffff", "\u202e", "]]>"])
+@pytest.mark.parametrize("where", ["at import", "in a rule"])
+def test_whatever_an_error_says_every_form_can_be_read_and_no_terminal_is_steered(package, capsys, where, text):
+    folder = package("reference")
+    if where == "at import":
+        path = folder / "tensor.py"
+        line = "raise ValueError('\\ud800')" if text == "\ud800" else f"x = '{text}"
+        path.write_text(f"{line}\n{read_source(path)}", encoding="utf-8")
+    else:
+        answer(folder, "02.2", f"raise ValueError({text!a})\n")
+    found = report.grade(course.find_chapter("02"), folder)
+    document = formats.junit([found])
+    assert xml.fromstring(document.partition("\n")[2].encode("utf-8"))[0].get("name") == "02 Autograd"
+    jsonschema.validate(json.loads(json.dumps(found.as_json())), SCHEMA)
+    screen.show_report(found, None)
+    assert text == "]]>" or text not in capsys.readouterr().out
+
+
+def test_diff_of_somebodys_package_does_not_steer_the_terminal(grader, package):
+    folder = package("reference", {"02.1": "mine = '\x1b[2J'\nself.grad += upstream\n"})
+    shown = grader("diff", "02.1", "--spoil", "--package", folder).stdout
+    assert "mine = '?[2J'" in shown
+
+
+def test_diff_of_an_answer_that_is_nested_too_deeply_to_compare(grader, package):
+    folder = package("reference", {"02.1": f"long = {' + '.join(['1'] * 1500)}\n"})
+    assert grader("diff", "02.1", "--spoil", "--package", folder).returncode == 1
+
+
+def test_reset_of_a_file_that_is_nested_too_deeply_offers_the_whole_one(grader, checkout):
+    path = checkout / "meintorch" / "tensor.py"
+    path.write_text(f"{read_source(path)}\nX = {'+'.join(['1'] * 20_000)}\n", encoding="utf-8")
+    done = grader("reset", "02.1")
+    assert done.returncode == 1
+    assert "nested too deeply" in " ".join(done.stdout.split())
+    assert grader("reset", "02").returncode == 0
+
+
+def test_a_package_that_is_gone_is_missing_and_comes_back(grader, checkout):
+    shutil.rmtree(checkout / "meintorch")
+    done = grader("01")
+    assert done.returncode == 1
+    assert "The file is missing" in done.stdout
+    assert grader("reset", "all").returncode == 0
+    assert grader("01").returncode == 1
+
+
+def test_a_package_called_dot_has_what_is_in_it_and_beside_it(checkout):
+    (checkout / "meintorch" / "random.py").write_text("", encoding="utf-8")
+    command = [sys.executable, "../grader.py", "02.1", "--package", ".", "--json"]
+    done = subprocess.run(command, cwd=checkout / "meintorch", capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout)["notes"] == []

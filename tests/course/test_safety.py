@@ -225,3 +225,29 @@ def test_control_characters_do_not_reach_the_terminal(package):
         .first_failure
     )
     assert failed.message == "ValueError: ?[31m?"
+
+
+def test_a_folder_in_place_of_a_file_is_said_to_be_one_and_does_not_disturb_earlier_chapters(package):
+    folder = package("reference")
+    (folder / "layers.py").unlink()
+    (folder / "layers.py").mkdir()
+    (folder / "layers.py" / "mine.py").write_text("", encoding="utf-8")
+    assert grade(AUTOGRAD, folder).passed
+    assert "The file is a folder." in grade(course.find_chapter("05"), folder).not_gradable.reason
+
+
+def test_a_file_that_was_emptied_is_named_and_not_the_one_that_needs_it(package):
+    folder = package("reference")
+    (folder / "tensor.py").write_text("", encoding="utf-8")
+    problem = grade(AUTOGRAD, folder).not_gradable
+    assert problem.file == "meintorch/tensor.py"
+    assert problem.reason.endswith("cannot import name 'Tensor' from 'meintorch.tensor' (meintorch/tensor.py)")
+
+
+def test_a_given_line_that_is_nested_too_deeply_to_compare_is_no_fault_of_the_grader(package):
+    folder = package("reference")
+    path = folder / "tensor.py"
+    given = "    if gradient.shape == shape:"
+    long = f"    long = {' + '.join(['1'] * 1500)}\n{given}"
+    path.write_text(path.read_text(encoding="utf-8").replace(given, long), encoding="utf-8")
+    assert grade(AUTOGRAD, folder).passed

@@ -47,7 +47,7 @@ class Check:
     name: str
     task: str
     goal: bool  # only with --goal
-    revisits: str | None  # as its task says
+    revisits: str | None = None  # as its task says
 
 
 @dataclass(frozen=True)

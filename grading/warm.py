@@ -17,6 +17,20 @@ def available() -> bool:
     return hasattr(os, "fork") and hasattr(socket, "send_fds")
 
 
+_of_thread = threading.local()
+
+
+def start(config: dict) -> "subprocess.Popen | Forked":
+    """What `launch.start` does, in a fork of a process that this thread keeps for that. For many runs in a row."""
+    if not available():
+        return launch.start(config)
+    try:
+        return _of_thread.warm.start(config)
+    except (AttributeError, OSError, ValueError):  # there is none yet, or it is gone
+        _of_thread.warm = Warm()
+        return _of_thread.warm.start(config)
+
+
 class Warm:
     """The waiting process. It ends when this one does: its end of the socket closes then."""
 

@@ -6,7 +6,8 @@ and broadcasting, which has to be undone on the way back (`unbroadcast`).
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -138,6 +139,16 @@ class Tensor:
         if _holders_of_grad(self) > _ALONE:
             self._grad = self._grad.copy()
         self._lent = False
+
+    def _after_its_turn(self, keep_graph: bool) -> None:
+        """Let go of what nobody needs any more once the rule of a tensor has run."""
+        if self._children and not keep_graph:
+            # Whatever only the graph held is freed here, during the walk, and its memory serves the next step.
+            self._children, self._rule = (), _let_go
+            if not self.retains_grad:
+                self._grad = None
+        if self._lent and self._grad is not None:
+            self._own_grad()
 
     @property
     def _backward(self) -> Callable[[np.ndarray], None]:
@@ -289,6 +300,16 @@ class _Mode(threading.local):
 
 
 mode = _Mode()
+
+
+@contextmanager
+def walking() -> Iterator[None]:
+    """While this lasts, gradients that arrive are copied later or not at all: see the setter of `grad`."""
+    mode.walking = True
+    try:
+        yield
+    finally:
+        mode.walking = False
 
 
 def as_float_array(data: Any) -> np.ndarray:

@@ -6,7 +6,8 @@ and broadcasting, which has to be undone on the way back (`unbroadcast`).
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -141,6 +142,16 @@ class Tensor:
             self._grad = self._grad.copy()
         self._lent = False
 
+    def _after_its_turn(self, keep_graph: bool) -> None:
+        """Let go of what nobody needs any more once the rule of a tensor has run."""
+        if self._children and not keep_graph:
+            # Whatever only the graph held is freed here, during the walk, and its memory serves the next step.
+            self._children, self._rule = (), _let_go
+            if not self.retains_grad:
+                self._grad = None
+        if self._lent and self._grad is not None:
+            self._own_grad()
+
     @property
     def _backward(self) -> Callable[[np.ndarray], None]:
         return self._rule
@@ -240,21 +251,12 @@ class Tensor:
                 stack.extend([(child, False) for child in tensor._children if child.requires_grad])
         del seen
         self.grad += gradient
-        mode.walking = True
-        try:
+        with walking():
             while order:
                 tensor = order.pop()
                 if tensor._grad is not None:
                     tensor._rule(tensor._grad)
-                if tensor._children and not keep_graph:
-                    # Whatever only the graph held is freed during the walk, and its memory serves the next step.
-                    tensor._children, tensor._rule = (), _let_go
-                    if not tensor.retains_grad:
-                        tensor._grad = None
-                if tensor._grad is not None and tensor._lent:
-                    tensor._own_grad()
-        finally:
-            mode.walking = False
+                tensor._after_its_turn(keep_graph)
 
     # Derived from the operations above, so that their gradients come for free.
 
@@ -329,6 +331,16 @@ class _Mode(threading.local):
 
 
 mode = _Mode()
+
+
+@contextmanager
+def walking() -> Iterator[None]:
+    """While this lasts, gradients that arrive are copied later or not at all: see the setter of `grad`."""
+    mode.walking = True
+    try:
+        yield
+    finally:
+        mode.walking = False
 
 
 def as_float_array(data: Any) -> np.ndarray:

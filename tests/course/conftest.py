@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grading import course, stubs
+from grading import course, launch, stubs, warm
 from grading.files import read_source
 from grading.regions import put
 
@@ -23,6 +23,14 @@ def pytest_collection_modifyitems(items):
         raise pytest.UsageError(
             "tests/course tests the reference, the other tests your own package: run them one at a time"
         )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def start_at_once():
+    """Runs that are started here, and not by `grader`, are forks of processes that have imported NumPy already."""
+    launch.start_with(warm.start)
+    yield
+    launch.start_with(launch.start)
 
 
 @pytest.fixture

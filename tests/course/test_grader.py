@@ -47,7 +47,7 @@ def test_a_finished_chapter_is_passed(grader, checkout):
         answer(checkout / "meintorch", task.id, "reference")
     done = grader("02")
     assert done.returncode == 0
-    assert lines_of(done.stdout).count("passed 02.2 Multiply 6 checks") == 1
+    assert any(re.fullmatch(r"passed 02.2 Multiply \d+ checks", line) for line in lines_of(done.stdout))
     assert re.search(r"(\d+) of \1 checks", done.stdout)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grading import course, texts
+from grading import course, launch, texts, warm
 from grading.files import read_source
 from grading.report import Report, grade
 from tests.course.conftest import answer
@@ -91,15 +91,17 @@ def answer_in(report: Report, task: str) -> tuple[str, str]:
 
 @pytest.fixture
 def started(monkeypatch):
-    """The processes that the grader has started."""
+    """The processes that the grader has started, as it does where a learner calls it: each anew."""
     real, found = subprocess.Popen, []
+    launch.start_with(launch.start)
 
     def start(*arguments, **options):
         found.append(real(*arguments, **options))
         return found[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    return found
+    yield found
+    launch.start_with(warm.start)
 
 
 @pytest.mark.parametrize("one", entries(), ids=str)

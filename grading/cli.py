@@ -28,7 +28,8 @@ python grader.py all          check every chapter
    --format NAME              the same in the form of gradescope or exercism
    --junitxml FILE            writes JUnit XML as well
 python grader.py hint 02.2    the next hint for a task (again: the one after it;
-                              with a number, hint 02.2 1: that one)
+                              hint 02.2 1: that one; without a task: for the
+                              one that you are at)
 python grader.py diff 02      your code beside the reference, for what passes
    --spoil                    for the rest too
    --package DIR              for the package in DIR instead of meintorch/
@@ -129,11 +130,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     name, rest = (options.words or ["map"])[0], options.words[1:]
     commands = _commands()
     if name not in commands and not re.fullmatch(r"[0-9]+(\.[0-9]+)?", name):
-        close = difflib.get_close_matches(name, commands, n=1) if name != "check" else [""]
+        close = difflib.get_close_matches(name, [*commands, "help"], n=1) if name != "check" else [""]
         guess = " ".join(["python grader.py", *close, *rest]).replace("  ", " ")
         _wrong(f"There is no command {name!r}." + (f" Did you mean: {guess}" if close else ""))
     options.command, allowed, example = commands.get(name, (_check, CHECKING, ""))
-    if example and not 1 <= len(rest) <= 1 + (name == "hint"):
+    least, most = (0, 2) if name == "hint" else (1, 1)
+    if example and not least <= len(rest) <= most:
         _wrong(f"{name} needs one chapter or task: python grader.py {name} {example}")
     if rest and not example:
         _wrong(f"{name} stands alone: python grader.py {name}")
@@ -244,6 +246,7 @@ def _watch(options: argparse.Namespace) -> int:
 
     package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
     if not options.words:
+        print(" Looking where you are ...", flush=True)
         chapter, task = progress.here(progress.rows()) or course.chapters()[-1], None
     else:
         chapter, task = _task(options.name) if "." in options.name else (_chapter(options.name), None)
@@ -263,6 +266,8 @@ def _map(options: argparse.Namespace) -> int:
 def _hint(options: argparse.Namespace) -> int:
     from grading import hint
 
+    if options.name == "hint":
+        options.name = _first_open_task()
     if "." not in options.name:
         chapter = _chapter(options.name)
         _wrong(f"hint needs a task, one of {', '.join(task.id for task in chapter.tasks)}")
@@ -271,6 +276,20 @@ def _hint(options: argparse.Namespace) -> int:
     except LookupError as error:
         _wrong(error.args[0])
     return PASSED
+
+
+def _first_open_task() -> str:
+    """The task that comes next in the chapter that the learner is at."""
+    from grading import progress
+    from grading.report import grade
+
+    _need_libraries()
+    chapter = progress.here(progress.rows())
+    if chapter is None:
+        _wrong("Everything is done. A hint for a task all the same: python grader.py hint 02.2")
+    report = grade(chapter)
+    left = [one.task.id for one in report.tasks if one.status in ("failed", "error", "todo")]
+    return left[0] if left else chapter.tasks[0].id
 
 
 def _diff(options: argparse.Namespace) -> int:
@@ -356,10 +375,14 @@ def _reset(options: argparse.Namespace) -> int:
     screen.say()
     if not kept:
         screen.say(f" {options.name}: stubs already, nothing to do.")
+    subject = "the file" if options.name == "all" else (tasks[0].revisits if len(tasks) == 1 else None) or options.name
     for name, copy in kept.items():
-        what = "" if options.name == "all" else f" {options.name} is"
-        screen.say(f" meintorch/{name}:{what or ' the file is'} a stub again.")
+        screen.say(f" meintorch/{name}: {subject} is a stub again.")
         screen.say(f" What was there is kept in {copy}" if copy else " There was no such file before.")
+    if kept and subject not in (options.name, "the file"):
+        screen.say(f" {options.name} goes back to {subject}: write that first, as its own chapter has it.")
+    if any(kept.values()):
+        screen.say(" To have it back, copy the kept file over the one in meintorch/.")
     screen.say()
     return PASSED
 

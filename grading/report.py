@@ -232,7 +232,7 @@ def _judge(
     reports = []
     for task in tasks:
         own = [results[check.name] for check in checks if check.task == task.id]
-        is_stub = any(part in unwritten for part in task.parts)
+        to_write = [part for part in task.parts if part in unwritten]
         waits_for = set()
         for result in own:
             todo = _todo_of(result, places)
@@ -252,17 +252,19 @@ def _judge(
                 result.message = f"stops at the TODO of {todo}"
                 if todo == task.id and task.revisits:
                     result.message = f"the code of {task.revisits} still has its earlier form"
-                elif todo == task.id and not is_stub:
+                elif todo == task.id and not to_write:
                     result.diagnosis = LEFTOVER
         statuses = {result.status for result in own}
         if statuses == {"passed"}:
             report = TaskReport(task, "passed", own)
         elif "tampered" in statuses:
             report = TaskReport(task, "failed", own)
-        elif is_stub or task.id in waits_for:
+        elif len(to_write) == len(task.parts):
             report = TaskReport(task, "todo", own)
         elif statuses & {"failed", "timeout", "crash"}:
             report = TaskReport(task, "failed", own)
+        elif to_write or task.id in waits_for:
+            report = TaskReport(task, "todo", own)
         elif waits_for:
             report = TaskReport(task, "blocked", own, needs=min(waits_for))
         else:

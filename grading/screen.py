@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 import textwrap
 
@@ -9,7 +10,7 @@ from grading.course import Chapter, Task
 from grading.launch import printable
 from grading.report import Report, TaskReport
 
-WIDTH = 78
+WIDTH = max(40, min(78, shutil.get_terminal_size((80, 24)).columns - 2))
 LABELS = {
     "passed": ("passed", "green"),
     "failed": ("failed", "bold red"),
@@ -68,7 +69,8 @@ def paragraph(text: str, indent: int = 3, style: str = "") -> None:
 
 def show_report(report: Report, place: dict | None) -> None:
     """Print a chapter's report. `place` is where the next unwritten task stands, if there is one to write."""
-    files = ", ".join(f"meintorch/{name}" for name in report.chapter.files)
+    names = dict.fromkeys(part.file for task in report.chapter.tasks for part in task.parts)
+    files = ", ".join(f"meintorch/{name}" for name in names)
     heading = f" {report.chapter.number}  {report.chapter.title}"
     say()
     say((heading, "bold"), files.rjust(WIDTH - len(heading)))
@@ -84,7 +86,7 @@ def show_report(report: Report, place: dict | None) -> None:
         (
             one
             for one in report.tasks
-            if one.first_failure and (_waits_for_earlier_chapter(one) or _asked_alone(report))
+            if one.needs and one.first_failure and (_waits_for_earlier_chapter(one) or _asked_alone(report))
         ),
         None,
     )
@@ -201,7 +203,9 @@ def show_hint(task: Task, title: str, text: str, number: int, count: int) -> Non
     say((f" {task.id} {task.title}", "bold"))
     say((f" {title}", "bold"))
     say()
-    for block in re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE):
+    for block in re.split(r"(^```.*?^```$)", text.strip(), flags=re.DOTALL | re.MULTILINE):
+        if not block:  # it begins or ends with code
+            continue
         if block.startswith("```"):
             for line in block.split("\n")[1:-1]:
                 say("      ", line)

@@ -19,7 +19,7 @@ LONGEST_SAVE = 200  # milliseconds
 LOOK = 500  # milliseconds between two looks at what nobody tells of
 POLLING = 200  # milliseconds between two looks, where the file system does not tell of changes
 UNREADABLE = (OSError, SyntaxError, ValueError)  # what a file that has changed since it was checked may give
-KEYS = {"h": "hint", "d": "diff", "n": "next", "q": "quit"}
+KEYS = {"h": "hint", "d": "diff", "n": "next", "p": "previous", "q": "quit"}
 
 
 class Stopped(Exception):
@@ -68,7 +68,7 @@ def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeou
     for thread in threads:
         thread.start()
     happened.put(("saved", None))
-    worker, report = None, None
+    worker, report, skipped = None, None, None
     try:
         with _single_keys(keys):
             while True:
@@ -100,11 +100,14 @@ def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeou
                         _hint(report)
                     elif value == "d" and not report.not_gradable:
                         _diff(report, package)
-                    elif value == "n" and (following := _following(chapter, task)):
-                        (chapter, task), report = following, None
+                    elif value == "n" and not report.passed and skipped is not report:
+                        skipped = report
+                        screen.say(f" {report.asked} is not done yet. To go on all the same: n once more.")
+                    elif value in "np" and (beside := _beside(chapter, task, 1 if value == "n" else -1)):
+                        (chapter, task), report = beside, None
                         happened.put(("saved", None))
-                    elif value == "n":
-                        screen.say(" That was the last one.")
+                    elif value in "np":
+                        screen.say(f" There is none {'after' if value == 'n' else 'before'} this one.")
     finally:  # however it ends, neither a process nor a folder is left behind
         runs.stop()
         if worker is not None:
@@ -187,12 +190,13 @@ def _show(report: Report, package: Path, keys: bool) -> None:
         place = None
     screen.show_report(report, place)
     if report.passed:
-        following = _following(report.chapter, None)
+        following = _beside(report.chapter, None, 1)
         if following and len(report.tasks) == len(report.chapter.tasks):
             after = following[0]
             screen.say(f" Next: chapter {after.number} {after.title}, chapters/{after.slug}.md")
     if keys:
-        screen.say(" " + "   ".join(f"{key} {name}" for key, name in KEYS.items()))
+        words = "   ".join(f"{key} {name}" for key, name in KEYS.items())
+        screen.say(f" {words}", time.strftime("%H:%M:%S").rjust(screen.WIDTH - len(words) - 1))
     sys.stdout.flush()
 
 
@@ -214,15 +218,14 @@ def _diff(report: Report, package: Path) -> None:
         screen.say(" Your file cannot be read at the moment.")
 
 
-def _following(chapter: Chapter, task: Task | None) -> tuple[Chapter, Task | None] | None:
-    """The task after a task, or the chapter after a chapter."""
-    if task is not None and task is not chapter.tasks[-1]:
-        return chapter, chapter.tasks[chapter.tasks.index(task) + 1]
-    chapters = course.chapters()
-    after = chapters[chapters.index(chapter) + 1 :]
-    if not after:
-        return None
-    return after[0], after[0].tasks[0] if task is not None else None
+def _beside(chapter: Chapter, task: Task | None, step: int) -> tuple[Chapter, Task | None] | None:
+    """The task or the chapter that comes `step` after this one, if there is one."""
+    if task is not None:
+        every = [(one, other) for one in course.chapters() for other in one.tasks]
+    else:
+        every = [(one, None) for one in course.chapters()]
+    place = every.index((chapter, task)) + step
+    return every[place] if 0 <= place < len(every) else None
 
 
 def _keys(happened: queue.Queue) -> None:

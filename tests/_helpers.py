@@ -221,7 +221,10 @@ def check_walk(make: Callable) -> Probe:
                 "After y.backward(), y.grad itself is 0: the seed is missing. A result changes one to one with itself."
             )
         if float(x.grad) == 0.0:
-            return "The seed is there, but nothing gets from y = x * 2 * 5 to x: is the order walked from its end?"
+            return (
+                "The seed is there, but nothing gets from y = x * 2 * 5 to x: is the order walked from its end? "
+                "And do inputs stand before what was computed from them?"
+            )
         if float(x.grad) == 2.0:
             return "In y = x * 2 * 5, x gets 2 and not 10: each rule has to be given what arrived at its own result."
         if float(x.grad) != 10.0:

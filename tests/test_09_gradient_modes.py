@@ -1088,6 +1088,10 @@ def which_condition():
             return "With one constant nobody gets anything: each side has a condition of its own."
         if (left, right) == ((False, False), (False, True)) or (left, right) == ((False, False), (True, False)):
             return "With a constant on the left the right one gets nothing: each side has a condition of its own."
+        if (left, right) == ((False, False), (True, True)):
+            return "Both conditions ask self: the one for other's gradient has to ask other."
+        if (left, right) == ((True, True), (False, False)):
+            return "Both conditions ask other: the one for self's gradient has to ask self."
         if left[0] or right[1]:
             side = "left" if left[0] else "right"
             return f"The {side} one gets its gradient though it is a constant: its condition is missing."

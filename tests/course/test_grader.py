@@ -250,6 +250,36 @@ def test_reset_all_brings_every_stub_back(grader, checkout):
     assert sorted(read_source(checkout / name) for name in kept) == sorted(before.values())
 
 
+def test_of_a_task_with_two_places_a_wrong_answer_shows_though_the_other_is_to_do(grader, checkout):
+    path = checkout / "meintorch" / "value.py"
+    stub = """            raise NotImplementedError("TODO 01.4")"""
+    path.write_text(read_source(path).replace(stub, "            self.grad += result + upstream", 1), encoding="utf-8")
+    for words in (["01"], ["01.4"]):
+        shown = grader(*words).stdout
+        assert "failed 01.4 exp and tanh" in " ".join(shown.split())
+        assert "self.grad is" in shown or "x.grad is" in shown
+        assert "None" not in shown
+
+
+def test_a_hint_without_a_task_is_for_the_one_you_are_at(grader, checkout):
+    answer(checkout / "meintorch", "01.1", "reference")
+    assert "01.2 Multiply" in grader("hint").stdout
+
+
+def test_catch_up_leaves_what_a_later_chapter_improves_in_its_earlier_form(grader, checkout):
+    assert grader("catch-up", "09").returncode == 0
+    report = json.loads(grader("09", "--json").stdout)
+    assert {task["status"] for task in report["tasks"]} == {"todo"}
+    assert grader("02").returncode == 0
+
+
+def test_reset_of_a_task_that_goes_back_says_which_stub_is_there_again(grader, checkout):
+    answer(checkout / "meintorch", "02.3", "reference")
+    shown = grader("reset", "09.8").stdout
+    assert "meintorch/tensor.py: 02.3 is a stub again." in shown
+    assert "09.8 goes back to 02.3" in shown
+
+
 def test_explain_comes_after_the_answers(grader, checkout):
     done = grader("explain", "02")
     assert done.returncode == 1
@@ -354,7 +384,6 @@ def test_doctor_finds_a_healthy_machine_and_a_missing_file(grader, checkout):
     [
         (["99"], "There is no chapter 99. There are: 01, 02"),
         (["02.9"], "There is no task 02.9. Chapter 02 has: 02.1, 02.2"),
-        (["hint"], "hint needs one chapter or task: python grader.py hint 02.2"),
         (["hint", "02"], "hint needs a task, one of 02.1, 02.2"),
         (["hint", "02.2", "02.3"], "There is no hint 02.3"),
         (["hint", "02.2", "1", "2"], "hint needs one"),

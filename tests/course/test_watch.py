@@ -139,7 +139,11 @@ def test_keys_give_hint_diff_next_and_an_end(checkout):
     one.until("01.1 Add.*Not shown")
     os.write(ours, b"x")  # nothing
     os.write(ours, b"n")
+    one.until("01 is not done yet")
+    os.write(ours, b"n")
     one.until("02  Autograd.*q quit")
+    os.write(ours, b"p")
+    one.until("01  Value.*q quit")
     os.write(ours, b"q")
     assert one.process.wait(timeout=PATIENCE) == 1
     os.close(ours)

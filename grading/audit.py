@@ -26,12 +26,13 @@ FIGURES = TESTS / "course" / "mutants.md"
 TIMEOUT = 15.0  # seconds a test may take: a mutant that hangs is caught
 WORKERS = 2
 
-TASK, CHAPTER, GOAL, SURVIVED = "its task's tests", "the chapter's tests", "--goal", "nothing"
+TASK, CHAPTER, LATER, GOAL, SURVIVED = "its task", "its chapter", "a chapter that goes back to it", "--goal", "nothing"
+MILESTONES = (TASK, CHAPTER, LATER)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What has caught a mutant: the first of its task's tests, those of the whole chapter, and --goal; or nothing."""
+    """What has caught a mutant: the tests of its task, its chapter, a later one, the harder suites; or nothing."""
 
     mutant: Mutant
     caught_by: str
@@ -65,15 +66,28 @@ def _caught_by(place: Path, chapter: Chapter, mutant: Mutant) -> str:
     source = regions.fill(read_source(REFERENCE / mutant.part.file), mutant.part.region, mutant.body)
     (place / "meintorch" / mutant.part.file).write_text(source, encoding="utf-8")
     plain = [check for check in chapter.checks if not check.goal]
-    rounds = {
-        TASK: [check for check in plain if check.task == mutant.task],
-        CHAPTER: [check for check in plain if check.task != mutant.task],
-        GOAL: [check for check in chapter.checks if check.goal],
-    }
-    for name, checks in rounds.items():
-        if not _passes(place, chapter, checks):
-            return name
-    return SURVIVED
+    if not _passes(place, chapter, [check for check in plain if check.task == mutant.task]):
+        return TASK
+    if not _passes(place, chapter, [check for check in plain if check.task != mutant.task]):
+        return CHAPTER
+    if not _passes_later(mutant, source, goal=False):
+        return LATER
+    if not _passes(place, chapter, [check for check in chapter.checks if check.goal]):
+        return GOAL
+    return SURVIVED if _passes_later(mutant, source, goal=True) else GOAL
+
+
+def _passes_later(mutant: Mutant, source: str, goal: bool) -> bool:
+    """Where a later chapter goes back to the task, its reference is that chapter's as well."""
+    for later in chapters():
+        checks = [check for check in later.checks if check.revisits == mutant.task and check.goal == goal]
+        if checks:
+            with temporary_folder() as folder:
+                stage.build(folder, REFERENCE, later)
+                (folder / "meintorch" / mutant.part.file).write_text(source, encoding="utf-8")
+                if not _passes(folder, later, checks):
+                    return False
+    return True
 
 
 def _passes(place: Path, chapter: Chapter, checks: list[Check]) -> bool:
@@ -127,7 +141,7 @@ class Figures:
         return [one.mutant for one in self.equivalent if one.caught_by != SURVIVED]
 
     def row(self) -> str:
-        plain = sum(one.caught_by in (TASK, CHAPTER) for one in self.real)
+        plain = sum(one.caught_by in MILESTONES for one in self.real)
         caught = sum(one.caught_by != SURVIVED for one in self.real)
         share = [f"{100 * count / max(len(self.real), 1):.1f} %" for count in (plain, caught)]
         return f"| {self.name} | {len(self.verdicts)} | {len(self.equivalent)} | {share[0]} | {share[1]} |"

@@ -61,9 +61,9 @@ class Mutant:
 
 
 def mutants_of(task: Task) -> list[Mutant]:
-    """Every mutant of a task, no two of them the same, in the order of its lines."""
+    """Every mutant of a task, no two the same, in the order of its lines. None of a task that goes back to another."""
     found = []
-    for part in task.parts:
+    for part in () if task.revisits else task.parts:
         body = _without_comments(part.region.body)
         tree = ast.parse(body)
         known = {ast.dump(tree)}

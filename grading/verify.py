@@ -20,7 +20,7 @@ CLAIMS = {
         "test_a_chapter_solved_but_for": "solved but for one task: that one is to do",
         "": "chapters keep to their measure",
     },
-    "test_texts.py": {"": "solutions, cells and numbers in the texts are right"},
+    "test_texts.py": {"": "solutions, cells and numbers in the texts fit"},
     "test_answers.py": {
         "test_a_mistake_fails": "known mistakes caught, each at its own task",
         "test_a_mistake_is_named": "known mistakes named",
@@ -64,7 +64,7 @@ def show(claim: str, outcomes: list[Outcome], total: int) -> None:
     skipped = sum(one.status == "skipped" for one in outcomes)
     label = ("failed    ", "bold red") if broken else ("passed    ", "green")
     note = f", {skipped} skipped" if skipped else ""
-    screen.say("  ", label, claim.ljust(53), f"{passed} of {total - skipped}{note}")
+    screen.say("  ", label, claim.ljust(48), f"{passed} of {total - skipped}{note}")
 
 
 def _by_claim(claims: dict[str, str], outcomes: list[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:

@@ -394,6 +394,16 @@ def test_goal_a_long_chain_keeps_its_gradient():
 
 
 @pytest.mark.goal
+@pytest.mark.task("02.3")
+def test_goal_a_gradient_that_is_assigned_is_a_copy_after_a_walk_too():
+    x, gradient = Tensor([1.0, 2.0]), np.array([5.0, 5.0])
+    (x * x).backward()
+    x.grad = gradient
+    gradient += 1.0
+    check_close(x.grad, np.array([5.0, 5.0]), "after x.grad = g with g = [5, 5], and g += 1: x.grad")
+
+
+@pytest.mark.goal
 @pytest.mark.task("02.4")
 def test_goal_matrix_products_match_central_differences():
     for n, k, m in ((1, 1, 1), (2, 3, 4), (4, 3, 2), (3, 3, 3), (1, 5, 2), (2, 0, 3)):

@@ -16,7 +16,7 @@ from meintorch.tensor import Tensor, unbroadcast
 from tests._helpers import check_gradient
 from tests.course.test_oracle import compare, torch
 
-settings.register_profile("course", max_examples=60, deadline=None, derandomize="CI" in os.environ, database=None)
+settings.register_profile("course", max_examples=150, deadline=None, derandomize="CI" in os.environ, database=None)
 settings.load_profile("course")
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=1, max_side=3)

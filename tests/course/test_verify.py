@@ -1,4 +1,4 @@
-"""`python grader.py verify` reads what the course's own tests have shown. Those run elsewhere; here it is the reading."""
+"""`python grader.py verify` reads what the course's own tests have shown. What is tested here is the reading."""
 
 import ast
 

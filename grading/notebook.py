@@ -37,7 +37,8 @@ set_up()'''
 GUIDE = """*This notebook is made from the chapter's text. Your code lives in the files in `meintorch/`. Change them in
 an editor and save: the next cell that you run uses the new code. Or write your answer in a new cell that begins with
 `%%task {example}` (where a task has two places, the place's name behind it). Running it puts your lines into their
-place in the file, keeps a copy of what was there, and checks the task. `%grader` stands for `python grader.py`: `%grader hint {example}` shows a hint.*"""
+place in the file, keeps a copy of what was there, and checks the task. `%grader` stands for `python grader.py`:
+`%grader hint {example}` shows a hint.*"""
 
 
 def build(chapter: Chapter) -> str:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from grading import launch, regions, stage
+from grading import launch, regions, stage, warm
 from grading.course import REFERENCE, TESTS, Chapter, Check, GraderError, chapters, find_chapter
 from grading.files import read_source
 from grading.mutants import Mutant, mutants_of
@@ -156,6 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("chapter", nargs="*")
     parser.add_argument("--write", action="store_true", help=f"put the figures into {FIGURES.name}")
     options = parser.parse_args(arguments)
+    launch.start_with(warm.start)  # thousands of runs
     wanted = [find_chapter(name) for name in options.chapter] or list(chapters())
     listed = frozenset(equivalents())
     found, complaints = [], []

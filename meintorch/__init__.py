@@ -33,3 +33,13 @@ from meintorch.training import (
 )
 from meintorch.grad_mode import detach, enable_grad, is_grad_enabled, no_grad, retain_grad
 from meintorch import nodes
+from meintorch.control import (
+    ExtendedKalmanFilter,
+    KalmanFilter,
+    LevenbergMarquardt,
+    RecursiveLeastSquares,
+    damped_step,
+    devectorize_parameters,
+    jacobian,
+    vectorize_parameters,
+)

@@ -1,0 +1,218 @@
+"""Chapter 13: least squares. What a network can learn from engineers who steer rockets.
+
+Gradient descent asks one question, which way is down. The methods of this chapter ask for the slope of every single
+output towards every single parameter, and move all parameters at once, by solving a system of linear equations.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from meintorch.layers import Module
+from meintorch.tensor import Tensor, as_tensor
+
+
+def vectorize_parameters(model: Module) -> np.ndarray:
+    """All parameters as one long vector, a copy: shape (n_params,), their dtype.
+
+    They come in the order of `model.parameters()`, each row by row. Raises ValueError if there are none.
+    """
+    parameters = parameters_of(model)
+    # TODO 13.1: each parameter flat, one after the other.
+    raise NotImplementedError("TODO 13.1")
+
+
+def devectorize_parameters(model: Module, change: Any) -> None:
+    """Add a vector of shape (n_params,) to the parameters, each its own piece, in the order of vectorize_parameters.
+
+    The parameters keep their dtype. Raises ValueError, and changes nothing, if the length does not fit.
+    """
+    parameters = parameters_of(model)
+    change = np.asarray(change, np.result_type(*[parameter.dtype for parameter in parameters]))
+    check_shape(change, (sum(parameter.size for parameter in parameters),), "the change")
+    # TODO 13.1: the next piece of the vector, in the parameter's shape; it is added.
+    raise NotImplementedError("TODO 13.1")
+
+
+def jacobian(model: Module, x: Any) -> np.ndarray:
+    """The slope of every output of model(x) towards every parameter: shape (batch * out_dim, n_params), their dtype.
+
+    A row for each output, in the order of model(x).data.ravel(); a column for each parameter, in the order of
+    vectorize_parameters. The parameters' gradients are used for it: what they held is lost. Has the model a Dropout,
+    it has to be in eval mode. Raises ValueError if there are no parameters.
+    """
+    parameters = parameters_of(model)
+    # TODO 13.2: backward() from one output alone is a row. Each row needs a fresh graph.
+    raise NotImplementedError("TODO 13.2")
+
+
+def damped_step(slopes: np.ndarray, errors: np.ndarray, damping: float) -> np.ndarray:
+    """The change d, of shape (n_params,), that makes |errors + slopes @ d|^2 + damping * |d|^2 smallest.
+
+    slopes   the Jacobian of the errors, shape (n, n_params)
+    errors   prediction - target, shape (n,)
+    damping  0 or more: 0 is the step of Gauss and Newton, much is a short step against the gradient
+    Levenberg 1944, https://doi.org/10.1090/qam/10666. Raises ValueError if the shapes do not fit, and
+    numpy.linalg.LinAlgError if many changes are equally good, which happens with a damping of 0 only.
+    """
+    check_shape(errors, (len(slopes),), "errors")
+    # TODO 13.3: solve (J^T J + damping * I) d = -J^T errors.
+    raise NotImplementedError("TODO 13.3")
+
+
+class LevenbergMarquardt:
+    """Fits model(x) to targets with damped steps, and finds the right damping as it goes.
+
+    damping  the damping of the next step, above 0
+    Marquardt 1963, https://doi.org/10.1137/0111030; Nocedal and Wright 2006, Numerical Optimization, section 10.3.
+    Raises ValueError for a damping of 0 or below.
+    """
+
+    def __init__(self, model: Module, damping: float = 0.01):
+        if not damping > 0.0:
+            raise ValueError(f"the damping is above 0, not {damping}")
+        self.model = model
+        self.damping = float(damping)
+
+    def step(self, x: Any, target: Any) -> float:
+        """Try one step on all of x. Returns the mean squared error afterwards: if none is smaller, the old one.
+
+        A step that makes it smaller is kept, and the next is damped a tenth as much. Any other is undone, and the next
+        is damped ten times as much.
+        """
+        self.damping = min(max(self.damping, 1e-12), 1e12)  # far from what rounding makes of it
+        errors = errors_of(self.model, x, target)
+        # TODO 13.4: try it, and look.
+        raise NotImplementedError("TODO 13.4")
+
+
+class RecursiveLeastSquares:
+    """Least squares for y = x @ weights, one example at a time. No example is kept.
+
+    weights     shape (n_inputs,), 0 at the start
+    covariance  how uncertain the weights are, shape (n_inputs, n_inputs); at the start the given number times I
+    forgetting  1 counts all examples alike; below 1 each counts that much less with every one that follows
+    Plackett 1950, https://doi.org/10.1093/biomet/37.1-2.149. Raises ValueError unless 0 < forgetting <= 1 and the
+    covariance is above 0.
+    """
+
+    def __init__(self, n_inputs: int, forgetting: float = 1.0, covariance: float = 1000.0):
+        if not 0.0 < forgetting <= 1.0:
+            raise ValueError(f"forgetting is above 0 and at most 1, not {forgetting}")
+        if not covariance > 0.0:
+            raise ValueError(f"the covariance at the start is above 0, not {covariance}")
+        self.weights = np.zeros(n_inputs)
+        self.covariance = covariance * np.eye(n_inputs)
+        self.forgetting = float(forgetting)
+
+    def update(self, x: Any, y: float) -> None:
+        """Learn from one example: inputs x of shape (n_inputs,), and the number y. Raises ValueError for others."""
+        x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        check_shape(x, self.weights.shape, "x")
+        check_shape(y, (), "y")
+        # TODO 13.5: the weights by the error, less uncertainty, then forget.
+        raise NotImplementedError("TODO 13.5")
+
+
+class KalmanFilter:
+    """An estimate of something that moves, from a model of how it moves and from noisy measurements.
+
+    state       the estimate, shape (n,)
+    covariance  how uncertain it is, shape (n, n), symmetric; a number stands for that number times I
+    Kalman 1960, https://doi.org/10.1115/1.3662552. Raises ValueError if the shapes do not fit.
+    """
+
+    def __init__(self, state: Any, covariance: Any):
+        self.state = np.array(state, np.float64)
+        check_shape(self.state, (self.state.size,), "state")
+        self.covariance = as_matrix(covariance, (self.state.size, self.state.size), "covariance").copy()
+
+    def predict(self, transition: Any, noise: Any) -> None:
+        """Let time pass: the state becomes transition @ state, give or take `noise`, a covariance. Both (n, n).
+
+        A number stands for that number times I. Raises ValueError if the shapes do not fit.
+        """
+        transition = as_matrix(transition, self.covariance.shape, "transition")
+        noise = as_matrix(noise, self.covariance.shape, "noise")
+        # TODO 13.6: the state moves; its uncertainty is carried along from both sides, and grows.
+        raise NotImplementedError("TODO 13.6")
+
+    def update(self, measured: Any, observation: Any, noise: Any) -> None:
+        """Take in a measurement of observation @ state, give or take `noise`, a covariance.
+
+        measured shape (m,), observation (m, n), noise (m, m) or a number that stands for that number times I.
+        Raises ValueError if the shapes do not fit.
+        """
+        observation = np.asarray(observation, np.float64)
+        check_shape(observation, (observation.shape[0] if observation.ndim else 1, self.state.size), "observation")
+        self.correct(np.asarray(measured, np.float64) - observation @ self.state, observation, noise)
+
+    def correct(self, innovation: np.ndarray, observation: np.ndarray, noise: Any) -> None:
+        """Correct the state by a innovation, measured minus expected, of shape (m,).
+
+        The covariance is updated in the form of Joseph (Bucy and Joseph 1968, Filtering for Stochastic Processes with
+        Applications to Guidance): a sum of two positive terms, which rounding does not easily make negative.
+        """
+        check_shape(innovation, (len(observation),), "measured")
+        noise = as_matrix(noise, (len(observation), len(observation)), "noise")
+        # TODO 13.7: the gain is P H^T S^-1; what is left of the uncertainty, in Joseph's form.
+        raise NotImplementedError("TODO 13.7")
+
+
+class ExtendedKalmanFilter:
+    """Trains a model on a stream of examples, each seen once: its parameters are the state of a Kalman filter.
+
+    covariance  how uncertain each parameter is at the start
+    noise       the variance of the targets around the model
+    drift       the variance that each parameter gains per step, so that it goes on learning
+    Singhal and Wu 1989, Training multilayer perceptrons with the extended Kalman algorithm,
+    https://proceedings.neurips.cc/paper/1988/hash/38b3eff8baf56627478ec76a704e9b52-Abstract.html. Raises ValueError
+    unless covariance and noise are above 0 and drift is 0 or more.
+    """
+
+    def __init__(self, model: Module, covariance: float = 10.0, noise: float = 0.01, drift: float = 0.0):
+        if not (covariance > 0.0 and noise > 0.0 and drift >= 0.0):
+            raise ValueError(
+                f"covariance and noise are above 0, drift is 0 or more, not {covariance}, {noise} and {drift}"
+            )
+        self.model, self.noise, self.drift = model, noise, drift
+        self.filter = KalmanFilter(vectorize_parameters(model), covariance)
+
+    def step(self, x: Any, target: Any) -> None:
+        """Learn from a few examples, or from one. Raises ValueError if the target has not the shape of model(x)."""
+        self.filter.state = vectorize_parameters(self.model)  # somebody else may have changed them
+        # TODO 13.8: the network in place of observation @ state, its slopes in place of the observation.
+        raise NotImplementedError("TODO 13.8")
+
+
+# Given.
+
+
+def parameters_of(model: Module) -> list[Tensor]:
+    """The parameters of a model. Raises ValueError if there are none."""
+    parameters = model.parameters()
+    if not parameters:
+        raise ValueError(f"{model!r} has no parameters")
+    return parameters
+
+
+def errors_of(model: Module, x: Any, target: Any) -> np.ndarray:
+    """prediction - target as a flat array. Raises ValueError if their shapes differ."""
+    prediction = model(x)
+    target = as_tensor(target, like=prediction).data
+    check_shape(target, prediction.shape, "the target")
+    return (prediction.data - target).ravel()
+
+
+def as_matrix(x: Any, shape: tuple[int, int], name: str) -> np.ndarray:
+    """`x` as an array of the given shape; a number stands for that number times I. Raises ValueError for others."""
+    x = np.asarray(x, np.float64)
+    if x.ndim == 0:
+        return x * np.eye(*shape)
+    check_shape(x, shape, name)
+    return x
+
+
+def check_shape(array: np.ndarray, shape: tuple[int, ...], name: str) -> None:
+    if array.shape != shape:
+        raise ValueError(f"{name} should have shape {shape}, not {array.shape}")

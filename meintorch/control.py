@@ -145,15 +145,17 @@ class KalmanFilter:
         """
         observation = np.asarray(observation, np.float64)
         check_shape(observation, (observation.shape[0] if observation.ndim else 1, self.state.size), "observation")
-        self.correct(np.asarray(measured, np.float64) - observation @ self.state, observation, noise)
+        measured = np.asarray(measured, np.float64)
+        check_shape(measured, (len(observation),), "measured")
+        self.correct(measured - observation @ self.state, observation, noise)
 
     def correct(self, innovation: np.ndarray, observation: np.ndarray, noise: Any) -> None:
-        """Correct the state by a innovation, measured minus expected, of shape (m,).
+        """Correct the state by an innovation, measured minus expected, of shape (m,).
 
         The covariance is updated in the form of Joseph (Bucy and Joseph 1968, Filtering for Stochastic Processes with
         Applications to Guidance): a sum of two positive terms, which rounding does not easily make negative.
         """
-        check_shape(innovation, (len(observation),), "measured")
+        check_shape(innovation, (len(observation),), "the innovation")
         noise = as_matrix(noise, (len(observation), len(observation)), "noise")
         # TODO 13.7: the gain is P H^T S^-1; what is left of the uncertainty, in Joseph's form.
         raise NotImplementedError("TODO 13.7")

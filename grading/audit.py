@@ -158,6 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     launch.start_with(warm.start)  # thousands of runs
     wanted = [find_chapter(name) for name in options.chapter] or list(chapters())
+    launch.start_with(warm.start)  # thousands of runs: none of them waits for NumPy
     listed = frozenset(equivalents())
     found, complaints = [], []
     for chapter in wanted:

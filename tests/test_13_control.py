@@ -160,6 +160,13 @@ def test_every_output_of_every_example_has_a_row():
 
 
 @pytest.mark.task("13.2")
+def test_the_rows_are_counted_by_the_outputs_and_not_by_the_inputs():
+    what = "the jacobian of Linear(3, 1) at x = [[1, 2, 3]]"
+    wanted = np.array([[1.0, 2.0, 3.0, 1.0]])
+    check_array(slopes_of(counting(3, 1), [[1.0, 2.0, 3.0]]), wanted, what, which_jacobian)
+
+
+@pytest.mark.task("13.2")
 def test_the_slope_of_a_bent_model_depends_on_its_parameter():
     """tanh(w * x) has the slope x * (1 - tanh(w * x) ** 2)."""
     x = np.array([[1.0], [2.0], [-1.0]])

@@ -365,11 +365,19 @@ class _NothingYet(np.ndarray):
     def __itruediv__(self, other):
         return self / other
 
-    def __array_wrap__(self, array, context=None, return_scalar=False):
-        return array[()] if return_scalar else array  # what is computed from it is an ordinary array again
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **settings):
+        if method == "at" and not inputs[0].flags.writeable:  # NumPy would write to it all the same
+            raise ValueError("a gradient that nothing has arrived at is read-only: add a whole array to it")
+        if out:
+            settings["out"] = tuple(map(_plain, out))
+        return getattr(ufunc, method)(*map(_plain, inputs), **settings)  # the result is an ordinary array again
 
     def __repr__(self):
         return repr(self.view(np.ndarray))
+
+
+def _plain(array: Any) -> Any:
+    return array.view(np.ndarray) if isinstance(array, _NothingYet) else array
 
 
 @lru_cache(maxsize=1024)

@@ -116,6 +116,11 @@ def test_a_gradient_reads_as_zeros_until_something_arrives():
     assert repr(x.grad) == "array([[0., 0.]])"
     with pytest.raises(ValueError, match="read-only"):
         x.grad[0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        np.add.at(x.grad, (0, 0), 1.0)
+    with pytest.raises(ValueError, match="read-only"):
+        np.add(x.grad, 1.0, out=x.grad)
+    np.testing.assert_array_equal(Tensor([[5.0, 6.0]]).grad, [[0.0, 0.0]])
     x.grad += 1.0
     x.grad += np.array([[1.0, 2.0]])
     np.testing.assert_array_equal(x.grad, [[2.0, 3.0]])

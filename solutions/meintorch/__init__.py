@@ -33,6 +33,9 @@ from meintorch.training import (
 )
 from meintorch.grad_mode import detach, enable_grad, is_grad_enabled, no_grad, retain_grad
 from meintorch import nodes
+from meintorch.embedding import Embedding, concatenate, flatten, stack, where
+from meintorch.normalization import GELU, LayerNorm, gelu, layer_norm, var
+from meintorch.operators import add, divide, multiply, negate, subtract
 from meintorch.control import (
     ExtendedKalmanFilter,
     KalmanFilter,

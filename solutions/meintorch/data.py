@@ -1,5 +1,7 @@
 """Data sets to learn from. Given: there is nothing to fill in here."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -35,3 +37,17 @@ def load_digits() -> tuple[np.ndarray, np.ndarray]:
     """
     with np.load(Path(__file__).with_name("digits.npz")) as saved:
         return saved["images"].reshape(-1, 64) / 16.0, saved["labels"].astype(np.int64)
+
+
+def load_words(n: int = 400) -> tuple[np.ndarray, list[str]]:
+    """A text of about 60,000 words that every Python brings along: its own language reference, as `help()` shows it.
+
+    Returns the text as a row of numbers, and the n commonest words, the commonest first. A number says which of them
+    stands there; all other words are left out. The text differs a little from version to version of Python.
+    """
+    from pydoc_data.topics import topics
+
+    text = re.findall("[a-z_]+", " ".join(topics[name] for name in sorted(topics)).lower())
+    words = [word for word, _ in Counter(text).most_common(n)]
+    number = {word: i for i, word in enumerate(words)}
+    return np.array([number[word] for word in text if word in number]), words

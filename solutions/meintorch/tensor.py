@@ -301,6 +301,13 @@ class Tensor:
 
         return transpose(self)
 
+    def __getitem__(self, key: Any) -> "Tensor":
+        from meintorch.embedding import index
+
+        return index(self, key)
+
+    __iter__ = None  # an optimizer given one Tensor in place of a list must not take its rows for parameters
+
     # Comparisons have no slope: they give NumPy arrays of True and False.
 
     def __gt__(self, other: Any) -> np.ndarray:

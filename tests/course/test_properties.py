@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from meintorch import activations
+from meintorch.embedding import concatenate
 from meintorch.losses import cross_entropy
 from meintorch.tensor import Tensor, unbroadcast
 from tests._helpers import check_gradient
@@ -101,6 +102,47 @@ def test_cross_entropy_of_any_stack_of_rows_agrees(shape, seed, reduction):
         return losses if reduction == "none" else getattr(losses, reduction)()
 
     compare(function, numbers(shape, seed))
+
+
+@given(st.data(), shapes.filter(bool), seeds)
+def test_whatever_is_picked_by_an_index_agrees(data, shape, seed):
+    basic = hnp.basic_indices(shape, allow_newaxis=True, max_dims=6)
+    arrays = hnp.integer_array_indices(shape, result_shape=hnp.array_shapes(max_dims=2, max_side=4))
+    key = data.draw(st.one_of(basic, arrays, hnp.arrays(bool, shape)))
+    parts = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts):  # PyTorch takes no step back
+        compare(lambda x: x[key] * 1.0, numbers(shape, seed))
+
+
+@given(shape_and_axes(), st.booleans(), seeds)
+def test_variance_over_any_axes_agrees(choice, keepdims, seed):
+    shape, axis = choice
+
+    def function(x):
+        if isinstance(x, Tensor):
+            return x.var(axis, keepdims)
+        dims = tuple(range(x.ndim)) if axis is None else axis
+        return torch.var(x, dim=dims, correction=0, keepdim=keepdims) if x.ndim else x * 0.0
+
+    compare(function, numbers(shape, seed))
+
+
+@given(st.data(), shapes.filter(bool), st.lists(st.integers(0, 3), min_size=1, max_size=4), seeds)
+def test_tensors_of_any_length_put_together_agree(data, shape, lengths, seed):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    place = axis % len(shape)
+    arrays = [numbers((*shape[:place], size, *shape[place + 1 :]), seed + i) for i, size in enumerate(lengths)]
+    compare(lambda *them: concatenate(them, axis) if isinstance(them[0], Tensor) else torch.cat(them, axis), *arrays)
+
+
+@given(shapes.filter(lambda shape: shape and shape[-1] > 1), seeds, st.sampled_from([1e-5, 1.0]))
+def test_layer_norm_of_any_stack_of_rows_agrees(shape, seed, eps):
+    def function(x, weight, bias):
+        if isinstance(x, Tensor):
+            return x.layer_norm(weight, bias, eps)
+        return torch.nn.functional.layer_norm(x, weight.shape, weight, bias, eps)
+
+    compare(function, numbers(shape, seed) * 3.0, *(numbers(shape[-1:], seed + i) for i in (1, 2)))
 
 
 @settings(max_examples=30)

@@ -8,6 +8,7 @@ Avoided, because there is no slope or no one right gradient:
 
 - log, sqrt, broken powers, quotients and tensors as exponents get x * x + 0.5 in place of x
 - hypot gets y - 1.2, so that not both sides are 0
+- layer_norm gets eps = 0.1 and rows of two numbers at least: a row of equal numbers has no slope to compare
 
 Kinks and ties do occur, since a part of the inputs is rounded: there the reference chooses as PyTorch does (relu and
 abs have slope 0 at 0, clip has slope 1 at its bounds, and those that are equally large share as in amax). Not here, but
@@ -26,10 +27,11 @@ import pytest
 
 import meintorch
 from meintorch import losses, matmul, nodes
+from meintorch.embedding import concatenate, embed, stack, where
 from meintorch.tensor import Tensor, as_tensor
 from tests.course.test_oracle import torch
 
-PROGRAMS = 600
+PROGRAMS = 800
 STEPS = 8
 LARGEST = 4.0  # results are scaled down to this, so that nothing grows without end
 SHAPES = [(), (1,), (3,), (2, 3), (3, 1), (1, 4), (3, 3), (2, 1, 3), (2, 3, 2)]
@@ -224,6 +226,65 @@ def chances(program: Program, x: Pair) -> tuple:
     return program.rng.uniform(0.0, 1.0, x.shape), program.choose(["mean", "sum", "none"])
 
 
+def places(program: Program, x: Pair) -> tuple:
+    """An index: for each of some axes a number, a slice, or a list in which places may occur twice; or a mask."""
+    if x.ndim == 0 or program.rng.random() < 0.1:
+        return (program.choose([..., None]),)
+    if program.rng.random() < 0.15:
+        mask = program.rng.random(x.shape) < 0.6
+        mask.flat[0] = True
+        return (mask,)
+    count = int(program.rng.integers(1, 4))
+    parts = []
+    for size in x.shape[: program.rng.integers(1, x.ndim + 1)]:
+        some = program.rng.integers(-size, size, count)
+        parts.append(program.choose([int(some[0]), slice(int(some[0]), None), slice(None), some, some]))
+    return (tuple(parts),)
+
+
+def neighbour(program: Program, x: Pair) -> tuple | None:
+    """A tensor of the same shape, and an axis to put them together along."""
+    return None if x.ndim == 0 or np.prod(x.shape) > 30 else (*twin(program, x), *axis(program, x))
+
+
+def neighbour_on_top(program: Program, x: Pair) -> tuple | None:
+    """A tensor of the same shape, and a place for a new axis."""
+    if x.ndim > 2 or np.prod(x.shape) > 30:
+        return None
+    return *twin(program, x), int(program.rng.integers(-x.ndim - 1, x.ndim + 1))
+
+
+def start(program: Program, x: Pair) -> tuple:
+    return (int(program.rng.integers(-x.ndim, x.ndim)) if x.ndim else 0,)
+
+
+def choice(program: Program, x: Pair) -> tuple:
+    return *partner(program, x), program.rng.random(x.shape) < 0.5
+
+
+def ids(program: Program, x: Pair) -> tuple | None:
+    """Rows of a table, in any shape, some of them several times."""
+    if x.ndim != 2:
+        return None
+    shape = program.choose([(), (2,), (4,), (2, 3), (2, 1, 2)])
+    return (np.asarray(program.rng.integers(0, x.shape[0], shape)),)
+
+
+def spread(program: Program, x: Pair) -> tuple | None:
+    """An axis, several, or None, keepdims, and a correction that leaves something to divide by."""
+    axis, keepdims = reduction(program, x)
+    count = np.prod([x.shape[one] for one in dims(x, axis if axis is None or isinstance(axis, tuple) else (axis,))])
+    return axis, keepdims, int(program.rng.integers(0, 2)) if count > 1 else 0
+
+
+def of_a_row(program: Program, x: Pair) -> tuple | None:
+    """A weight and a bias. A row of one number is always 0 afterwards, and has no slope."""
+    if x.ndim == 0 or x.shape[-1] == 1:
+        return None
+    row = x.shape[-1:]
+    return program.find(lambda shape: shape == row, [row]), program.find(lambda shape: shape == row, [row])
+
+
 def target(program: Program, x: Pair) -> tuple:
     return *twin(program, x), program.choose(["mean", "sum", "none"])
 
@@ -301,6 +362,27 @@ TENSOR_TABLE = [
     both("power of tensors", partner, lambda x, y: positive(x) ** y),
     both("softmax", axis, lambda x, axis: x.softmax(axis)),
     both("log_softmax", axis, lambda x, axis: x.log_softmax(axis)),
+    both("index", places, lambda x, key: x[key]),
+    Operation("concatenate", neighbour, lambda x, y, a: concatenate([x, y], a), lambda x, y, a: torch.cat([x, y], a)),
+    Operation("stack", neighbour_on_top, lambda x, y, a: stack([x, y], a), lambda x, y, a: torch.stack([x, y], a)),
+    both("flatten", start, lambda x, start: x.flatten(start)),
+    Operation(
+        "where", choice, lambda x, y, yes: where(yes, x, y), lambda x, y, yes: torch.where(torch.tensor(yes), x, y)
+    ),
+    Operation("embed", ids, embed, lambda x, ids: F.embedding(torch.tensor(ids), x)),
+    Operation(
+        "var",
+        spread,
+        lambda x, axis, keep, correction: x.var(axis, keep, correction),
+        lambda x, axis, keep, correction: torch.var(x, dims(x, axis), correction=correction, keepdim=keep),
+    ),
+    Operation(
+        "layer_norm",
+        of_a_row,
+        lambda x, w, b: x.layer_norm(w, b, 0.1),
+        lambda x, w, b: F.layer_norm(x, w.shape, w, b, 0.1),
+    ),
+    Operation("gelu", nothing, lambda x: x.gelu(), lambda x: F.gelu(x, approximate="tanh")),
     Operation("mse_loss", target, losses.mse_loss, lambda x, y, r: F.mse_loss(x, y, reduction=r)),
     Operation(
         "hinge_loss", signs, losses.hinge_loss, lambda x, s, r: torch_reduced((1 - torch.tensor(s) * x).relu(), r)
@@ -345,6 +427,11 @@ LEFT_OUT = {
     "reduce": "a part of every loss",
     "detach": "ends the graph, see test_grad_mode.py",
     "retain_grad": "changes no number, see test_grad_mode.py",
+    "add": "is x + y",
+    "subtract": "is x - y",
+    "multiply": "is x * y",
+    "divide": "is x / y",
+    "negate": "is -x",
 }
 NODES_LEFT_OUT = {
     "add": "is x + y",

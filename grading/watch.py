@@ -273,4 +273,4 @@ class _single_keys:
 
             signal.signal(signal.SIGCONT, signal.SIG_DFL)
             with contextlib.suppress(termios.error):  # the terminal is gone
-                termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, self.before)

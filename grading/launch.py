@@ -337,9 +337,12 @@ def _read_lines(pipe, lines: queue.Queue) -> None:
 
 
 def _read_noise(pipe, noise: list[str]) -> None:
-    """Keep the beginning and the end of what the child prints: a dump of where it hung comes last."""
+    """Keep the beginning and the end of what the child prints, and where it says that its time is over."""
     size = 0
     while chunk := pipe.read1(65536).decode("utf-8", "replace"):
+        if noise and "Timeout (" in chunk and len(noise[0]) < STDERR_LIMIT:
+            noise[0] += chunk  # which is never dropped
+            continue
         noise.append(chunk)
         size += len(chunk)
         while size > STDERR_LIMIT and len(noise) > 2:

@@ -91,7 +91,11 @@ def test_a_mistake_in_another_earlier_task_is_found_there(package):
 
 
 def test_one_that_is_asked_for_alone_is_blamed_alone(package):
-    walk = course.find_task("09.8")[1].parts[0].region.body.replace("and not keep_graph", "")
+    walk = (
+        course.find_task("09.8")[1]
+        .parts[0]
+        .region.body.replace("_after_its_turn(keep_graph)", "_after_its_turn(False)")
+    )
     chapter, task = course.find_task("09.8")
     assert statuses(grade(chapter, package("reference", {"09.8": walk}), task)) == {"09.8": ("failed", None)}
 

@@ -1,5 +1,6 @@
 """The workloads, each written for every engine: a function that returns a step, which returns its loss.
 
+T  a training step of a small decoder: see decoder.py
 M  a training step of a network of widths 784, 256, 128, 10 with ReLU, cross-entropy and SGD, batch of 64
 B  one operation on 4x4 arrays, forward and backward
 D  a chain of a million additions, forward and backward
@@ -14,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from decoder import t_by_hand, t_meintorch, t_torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "solutions"))
 
@@ -344,6 +346,7 @@ WORKLOADS: dict[str, dict[str, Callable[[], Step]]] = {
     }
     for dtype in ("float32", "float64")
 }
+WORKLOADS["T"] = {"by hand": t_by_hand, "meintorch": t_meintorch, "torch": t_torch}
 WORKLOADS |= {
     f"I {dtype}": {
         name: partial(make, dtype)

@@ -1,0 +1,274 @@
+"""T: a training step of a small decoder, the kind of network that writes text character by character.
+
+16 texts of 64 characters, 65 different ones, width 64, 4 heads, 2 blocks, GELU, Adam, float32. Every engine begins with
+the same weights and sees the same batch.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+BATCH, LENGTH, WIDTH, HEADS, BLOCKS, VOCABULARY = 16, 64, 64, 4, 2, 65
+RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-8
+HEAD = WIDTH // HEADS
+ROWS = BATCH * LENGTH
+ADDED = 1e-5  # to a variance, before its root is taken
+C, K = 0.7978845608, 0.044715  # of GELU: sqrt(2 / pi), and the weight of the cube
+
+Step = Callable[[], float]
+
+
+def numbers() -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """The characters, those that follow them, and the weights by name."""
+    rng = np.random.default_rng(0)
+    ids, following = (rng.integers(0, VOCABULARY, (BATCH, LENGTH)) for _ in range(2))
+
+    def matrix(*shape: int) -> np.ndarray:
+        return (rng.standard_normal(shape) * shape[0] ** -0.5).astype(np.float32)
+
+    def pair(name: str, first: np.ndarray) -> dict[str, np.ndarray]:
+        return {f"{name}.weight": first, f"{name}.bias": np.zeros(first.shape[-1], np.float32)}
+
+    ones = np.ones(WIDTH, np.float32)
+    weights = {
+        "characters": matrix(VOCABULARY, WIDTH),
+        "places": matrix(LENGTH, WIDTH),
+        "out": matrix(WIDTH, VOCABULARY),
+    }
+    weights |= pair("norm", ones.copy())
+    for block in range(BLOCKS):
+        weights |= pair(f"{block}.norm1", ones.copy()) | pair(f"{block}.norm2", ones.copy())
+        for name in ("query", "key", "value", "merge"):
+            weights |= pair(f"{block}.{name}", matrix(WIDTH, WIDTH))
+        weights |= pair(f"{block}.wide", matrix(WIDTH, 4 * WIDTH)) | pair(f"{block}.narrow", matrix(4 * WIDTH, WIDTH))
+    return ids, following, weights
+
+
+def t_meintorch() -> Step:
+    from meintorch import Adam, Tensor, cross_entropy, gelu, layer_norm
+    from meintorch.embedding import embed
+
+    ids, following, arrays = numbers()
+    p = {name: Tensor(array) for name, array in arrays.items()}
+    optimizer = Adam(p.values(), lr=RATE, betas=(BETA1, BETA2), eps=EPSILON)
+    mask = np.triu(np.full((LENGTH, LENGTH), -np.inf, np.float32), 1)
+
+    def linear(x, name):
+        return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
+
+    def norm(x, name):
+        return layer_norm(x, p[f"{name}.weight"], p[f"{name}.bias"], ADDED)
+
+    def heads(x):
+        return x.reshape(BATCH, LENGTH, HEADS, HEAD).transpose((0, 2, 1, 3))
+
+    def step():
+        x = embed(p["characters"], ids) + p["places"]
+        for block in range(BLOCKS):
+            h = norm(x, f"{block}.norm1")
+            query, key, value = (heads(linear(h, f"{block}.{name}")) for name in ("query", "key", "value"))
+            scores = (query * HEAD**-0.5) @ key.transpose((0, 1, 3, 2)) + mask
+            mixed = (scores.softmax(-1) @ value).transpose((0, 2, 1, 3)).reshape(BATCH, LENGTH, WIDTH)
+            x = x + linear(mixed, f"{block}.merge")
+            x = x + linear(gelu(linear(norm(x, f"{block}.norm2"), f"{block}.wide")), f"{block}.narrow")
+        loss = cross_entropy(norm(x, "norm") @ p["out"], following)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def t_torch() -> Step:
+    import torch
+    from torch.nn import functional as F
+
+    torch.set_num_threads(1)
+    ids, following, arrays = numbers()
+    ids, following = torch.from_numpy(ids), torch.from_numpy(following)
+    p = {name: torch.from_numpy(array).requires_grad_() for name, array in arrays.items()}
+    optimizer = torch.optim.Adam(p.values(), lr=RATE, betas=(BETA1, BETA2), eps=EPSILON)
+    mask = torch.from_numpy(np.triu(np.full((LENGTH, LENGTH), -np.inf, np.float32), 1))
+
+    def linear(x, name):
+        return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
+
+    def norm(x, name):
+        return F.layer_norm(x, (WIDTH,), p[f"{name}.weight"], p[f"{name}.bias"], ADDED)
+
+    def heads(x):
+        return x.reshape(BATCH, LENGTH, HEADS, HEAD).transpose(1, 2)
+
+    def step():
+        x = F.embedding(ids, p["characters"]) + p["places"]
+        for block in range(BLOCKS):
+            h = norm(x, f"{block}.norm1")
+            query, key, value = (heads(linear(h, f"{block}.{name}")) for name in ("query", "key", "value"))
+            scores = (query * HEAD**-0.5) @ key.transpose(2, 3) + mask
+            mixed = (scores.softmax(-1) @ value).transpose(1, 2).reshape(BATCH, LENGTH, WIDTH)
+            x = x + linear(mixed, f"{block}.merge")
+            h = F.gelu(linear(norm(x, f"{block}.norm2"), f"{block}.wide"), approximate="tanh")
+            x = x + linear(h, f"{block}.narrow")
+        loss = F.cross_entropy((norm(x, "norm") @ p["out"]).reshape(ROWS, VOCABULARY), following.reshape(ROWS))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+# By hand: what NumPy can do at best.
+
+
+def t_by_hand() -> Step:
+    ids, following, p = numbers()
+    flat, rows = following.ravel(), np.arange(ROWS)
+    mask = np.triu(np.full((LENGTH, LENGTH), -np.inf, np.float32), 1)
+    chosen = (np.arange(VOCABULARY)[:, None] == ids.ravel()).astype(np.float32)  # the scatter of embed, as a matrix
+    ones = np.ones((LENGTH, 1), np.float32)
+    mean = {name: np.zeros_like(array) for name, array in p.items()}
+    square = {name: np.zeros_like(array) for name, array in p.items()}
+    steps = 0
+
+    def heads(x):
+        return x.reshape(BATCH, LENGTH, HEADS, HEAD).transpose(0, 2, 1, 3)
+
+    def together(x):
+        return x.transpose(0, 2, 1, 3).reshape(ROWS, WIDTH)
+
+    def linear(x, name):
+        out = x @ p[f"{name}.weight"]
+        out += p[f"{name}.bias"]
+        return out
+
+    def linear_back(x, upstream, name, gradients):
+        gradients[f"{name}.weight"], gradients[f"{name}.bias"] = x.T @ upstream, _column_sums(upstream)
+        return upstream @ p[f"{name}.weight"].T
+
+    def step():
+        nonlocal steps
+        x = (p["characters"][ids] + p["places"]).reshape(ROWS, WIDTH)
+        saved, gradients = [], {}
+        for block in range(BLOCKS):
+            h, normal1, scale1 = _norm(x, p, f"{block}.norm1")
+            query, key, value = (linear(h, f"{block}.{name}") for name in ("query", "key", "value"))
+            query *= HEAD**-0.5
+            query, key, value = heads(query), heads(key), heads(value)
+            s = query @ key.swapaxes(-1, -2)
+            s += mask
+            s -= s.max(-1, keepdims=True)
+            np.exp(s, out=s)
+            s /= s @ ones
+            mixed = together(s @ value)
+            x = x + linear(mixed, f"{block}.merge")
+            h2, normal2, scale2 = _norm(x, p, f"{block}.norm2")
+            wide = linear(h2, f"{block}.wide")
+            curved, t = _gelu(wide)
+            x = x + linear(curved, f"{block}.narrow")
+            saved.append((h, normal1, scale1, query, key, value, s, mixed, h2, normal2, scale2, wide, curved, t))
+        last, normal, scale = _norm(x, p, "norm")
+        logits = last @ p["out"]
+        logits -= logits.max(-1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits @ np.ones((VOCABULARY, 1), np.float32)
+        loss = -np.log(logits[rows, flat]).mean()
+
+        logits[rows, flat] -= 1
+        logits /= ROWS
+        gradients["out"] = last.T @ logits
+        up = _norm_back(logits @ p["out"].T, p, "norm", normal, scale, gradients)
+        for block in reversed(range(BLOCKS)):
+            h, normal1, scale1, query, key, value, s, mixed, h2, normal2, scale2, wide, curved, t = saved[block]
+            back = _gelu_back(linear_back(curved, up, f"{block}.narrow", gradients), wide, t)
+            back = linear_back(h2, back, f"{block}.wide", gradients)
+            up = up + _norm_back(back, p, f"{block}.norm2", normal2, scale2, gradients)
+            to_mixed = heads(linear_back(mixed, up, f"{block}.merge", gradients))
+            to_value = together(s.swapaxes(-1, -2) @ to_mixed)
+            to_scores = to_mixed @ value.swapaxes(-1, -2)
+            to_scores -= _dots(to_scores, s)
+            to_scores *= s
+            to_query = together(to_scores @ key)
+            to_query *= HEAD**-0.5
+            to_key = together(to_scores.swapaxes(-1, -2) @ query)
+            back = linear_back(h, to_query, f"{block}.query", gradients)
+            back += linear_back(h, to_key, f"{block}.key", gradients)
+            back += linear_back(h, to_value, f"{block}.value", gradients)
+            up = up + _norm_back(back, p, f"{block}.norm1", normal1, scale1, gradients)
+        gradients["characters"], gradients["places"] = chosen @ up, up.reshape(BATCH, LENGTH, WIDTH).sum(0)
+
+        steps += 1
+        for name, parameter in p.items():
+            g, m, v = gradients[name], mean[name], square[name]
+            m *= BETA1
+            m += (1 - BETA1) * g
+            v *= BETA2
+            g *= g
+            g *= 1 - BETA2
+            v += g
+            np.divide(v, 1 - BETA2**steps, out=g)
+            np.sqrt(g, out=g)
+            g += EPSILON
+            np.divide(m, g, out=g)
+            g *= RATE / (1 - BETA1**steps)
+            parameter -= g
+        return loss
+
+    return step
+
+
+def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.vecdot(a, b)[..., None]
+
+
+def _column_sums(x: np.ndarray) -> np.ndarray:
+    return np.ones(len(x), x.dtype) @ x
+
+
+def _norm(x, p, name):
+    share = np.full((WIDTH, 1), 1 / WIDTH, x.dtype)
+    normal = x - x @ share
+    scale = 1 / np.sqrt(_dots(normal, normal) / WIDTH + ADDED)
+    normal *= scale
+    out = normal * p[f"{name}.weight"]
+    out += p[f"{name}.bias"]
+    return out, normal, scale
+
+
+def _norm_back(upstream, p, name, normal, scale, gradients):
+    gradients[f"{name}.weight"], gradients[f"{name}.bias"] = _column_sums(upstream * normal), _column_sums(upstream)
+    share = np.full((WIDTH, 1), 1 / WIDTH, upstream.dtype)
+    h = upstream * p[f"{name}.weight"]
+    out = h - h @ share
+    out -= normal * (_dots(h, normal) / WIDTH)
+    out *= scale
+    return out
+
+
+def _gelu(x):
+    t = x * x
+    t *= K
+    t += 1
+    t *= x
+    t *= C
+    np.tanh(t, out=t)
+    out = t + 1
+    out *= x
+    out *= 0.5
+    return out, t
+
+
+def _gelu_back(upstream, x, t):
+    slope = x * x
+    slope *= 3 * K * C
+    slope += C
+    rest = t * t
+    np.subtract(1, rest, out=rest)
+    slope *= rest
+    slope *= x
+    slope += t
+    slope += 1
+    slope *= 0.5
+    slope *= upstream
+    return slope

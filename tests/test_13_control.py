@@ -304,6 +304,19 @@ def test_at_the_lowest_point_nothing_moves_any_more():
 
 
 @pytest.mark.task("13.5")
+def test_the_first_two_examples_by_hand():
+    learner = RecursiveLeastSquares(2, covariance=1.0)
+    for x, y, weights, covariance in (
+        ([0.0, 1.0], 1.0, [0.0, 0.5], [[1.0, 0.0], [0.0, 0.5]]),
+        ([1.0, 1.0], 2.0, [0.6, 0.8], [[0.6, -0.2], [-0.2, 0.4]]),
+    ):
+        learn(learner, np.array(x), y)
+        what = f"covariance I at the start, examples [0, 1] -> 1 and [1, 1] -> 2, after {x} -> {y}:"
+        check_array(learner.weights, np.array(weights), f"{what} self.weights", which_recursion)
+        check_array(learner.covariance, np.array(covariance), f"{what} the covariance", which_recursion)
+
+
+@pytest.mark.task("13.5")
 def test_recursive_least_squares_ends_where_the_closed_form_does():
     """500 examples one by one, none of them kept: the same weights to ten digits as from all at once."""
     rng = np.random.default_rng(0)
@@ -316,19 +329,6 @@ def test_recursive_least_squares_ends_where_the_closed_form_does():
     check_array(learner.weights, closed_form(x, y)[0], what, which_recursion, tolerance=1e-10)
     what = "500 examples of four inputs, one after the other: the covariance"
     check_array(learner.covariance, closed_form(x, y)[1], what, which_recursion, tolerance=1e-10)
-
-
-@pytest.mark.task("13.5")
-def test_the_first_two_examples_by_hand():
-    learner = RecursiveLeastSquares(2, covariance=1.0)
-    for x, y, weights, covariance in (
-        ([0.0, 1.0], 1.0, [0.0, 0.5], [[1.0, 0.0], [0.0, 0.5]]),
-        ([1.0, 1.0], 2.0, [0.6, 0.8], [[0.6, -0.2], [-0.2, 0.4]]),
-    ):
-        learn(learner, np.array(x), y)
-        what = f"covariance I at the start, examples [0, 1] -> 1 and [1, 1] -> 2, after {x} -> {y}:"
-        check_array(learner.weights, np.array(weights), f"{what} self.weights", which_recursion)
-        check_array(learner.covariance, np.array(covariance), f"{what} the covariance", which_recursion)
 
 
 @pytest.mark.task("13.5")
@@ -401,6 +401,16 @@ def test_two_steps_of_time_are_carried_along_one_after_the_other():
 
 
 @pytest.mark.task("13.7")
+def test_a_measured_place_corrects_the_speed_as_well():
+    """2 of uncertainty against 2 of noise: half of the innovation of 3 goes to the place, a quarter to the speed."""
+    tracker = KalmanFilter([1.0, 1.0], [[2.0, 1.0], [1.0, 1.0]])
+    corrected(tracker, [4.0], SEES_PLACE, 2.0)
+    what = "state [1, 1] with covariance [[2, 1], [1, 1]], after a place of 4 with noise 2:"
+    check_array(tracker.state, np.array([2.5, 1.75]), f"{what} the state", which_correction)
+    check_array(tracker.covariance, np.array([[1.0, 0.5], [0.5, 0.75]]), f"{what} the covariance", which_correction)
+
+
+@pytest.mark.task("13.7")
 def test_a_covariance_stays_symmetric_and_positive_for_ten_thousand_steps():
     """A place and a speed, unknown at the start, and measured to a thousandth: the plain form fails after hundreds."""
     tracker = KalmanFilter([0.0, 0.0], 1e6)
@@ -409,16 +419,6 @@ def test_a_covariance_stays_symmetric_and_positive_for_ten_thousand_steps():
         tracker.update([0.001 * step], SEES_PLACE, 1e-6)
         if step % 10 == 0 or step < 100:
             check_covariance(tracker.covariance, f"place and speed, measured to a thousandth: after {step + 1} steps")
-
-
-@pytest.mark.task("13.7")
-def test_a_measured_place_corrects_the_speed_as_well():
-    """2 of uncertainty against 2 of noise: half of the innovation of 3 goes to the place, a quarter to the speed."""
-    tracker = KalmanFilter([1.0, 1.0], [[2.0, 1.0], [1.0, 1.0]])
-    corrected(tracker, [4.0], SEES_PLACE, 2.0)
-    what = "state [1, 1] with covariance [[2, 1], [1, 1]], after a place of 4 with noise 2:"
-    check_array(tracker.state, np.array([2.5, 1.75]), f"{what} the state", which_correction)
-    check_array(tracker.covariance, np.array([[1.0, 0.5], [0.5, 0.75]]), f"{what} the covariance", which_correction)
 
 
 @pytest.mark.task("13.7")
@@ -1062,7 +1062,8 @@ which_damped = first_that_tells(
         },
     ),
     lambda: (
-        "J J^T has a row for each error: what is needed has one for each parameter, J^T J."
+        "What is solved has a row and a column for each parameter, and its identity too: slopes.T @ slopes, and "
+        "np.eye(slopes.shape[1])."
         if square_works() and not tall_works()
         else None
     ),

@@ -324,6 +324,11 @@ def explain_error(kind: str, message: str) -> str | None:
         )
     if kind == "AttributeError" and "'NoneType'" in message:
         return "Something is None here: does a function that was called lack its return?"
+    if kind == "TypeError" and message == "'NoneType' object is not iterable":
+        return (
+            "What is gone through here is None. A list's reverse() and sort() change it in place and give None, and so "
+            "does a function without return."
+        )
     return None
 
 

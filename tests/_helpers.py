@@ -90,7 +90,7 @@ def check_rule(
     except NotImplementedError:
         raise
     except Exception as error:
-        error.diagnosis = _ask(look_again)  # the grader shows it below the error
+        error.diagnosis = _ask(look_again) or getattr(error, "diagnosis", None)  # shown below the error
         raise
     if not np.array_equal(given, upstream):
         message = f"y = {of} at {at}:\nthe rule has changed the upstream gradient itself: now it is {_show(upstream)}"
@@ -109,7 +109,7 @@ def check_rule(
     operation(*again)._backward(upstream * (-1.0 / 3.0))
     at = at.partition(", with gradients there already")[0] + " times -1/3"
     for name, x, wanted, gradient in zip(inputs, again, expected, before):
-        check_grad(x, (np.asarray(wanted) - gradient) * (-1.0 / 3.0), of=of, at=at, name=name)
+        check_grad(x, (np.asarray(wanted) - gradient) * (-1.0 / 3.0), of=of, at=at, name=name, probe=probe)
 
 
 def check_freed(operation: Callable, *inputs, of: str) -> None:
@@ -173,6 +173,13 @@ def used_twice(operation: Callable, a, b, upstream, wanted_a, wanted_b) -> Probe
     def probe():
         operation(a, b)._backward(upstream)
         if np.allclose(a.grad, wanted_a) and np.allclose(b.grad, wanted_b):
+            b.grad = b.grad * 3.0
+            operation(a, b)._backward(upstream)  # on top of what is there now
+            if np.allclose(a.grad, np.multiply(wanted_a, 2.0)) and np.allclose(b.grad, np.multiply(wanted_b, 4.0)):
+                return (
+                    "With two different inputs both gradients are right, and nothing is overwritten. Where both are "
+                    "one and the same, only one of its two uses counts: it has a share for each."
+                )
             return (
                 "With two different inputs both gradients are right, so one contribution was overwritten by the other. "
                 "Is there an = where += belongs?"
@@ -220,6 +227,8 @@ def check_walk(make: Callable) -> Probe:
             return (
                 "After y.backward(), y.grad itself is 0: the seed is missing. A result changes one to one with itself."
             )
+        if float(x.grad) == 0.0 and not rule_is_called(x * make(2.0)):
+            return "The rule of the result itself is never called: the walk begins there, and it is left out."
         if float(x.grad) == 0.0:
             return (
                 "The seed is there, but nothing gets from y = x * 2 * 5 to x: is the order walked from its end? "
@@ -230,17 +239,27 @@ def check_walk(make: Callable) -> Probe:
         if float(x.grad) != 10.0:
             return None
         # A chain is right. Now `a`, which is used twice: dc/dx is 26, and 14 where `a` does not wait for `b`.
-        x = make(3.0)
-        a = x * make(2.0)
-        b = a + make(1.0)
-        (a * b).backward()
-        if float(x.grad) > 26.0:
-            return "In c = a * b with b = a + 1, `a` hands its gradient on more than once. Each has its turn once."
-        if float(x.grad) < 26.0:
-            return "In c = a * b with b = a + 1, `a` hands its gradient on before `b` has reported. Users come first."
+        for product in ("a * b", "b * a"):
+            x = make(3.0)
+            a = x * make(2.0)
+            b = a + make(1.0)
+            (a * b if product == "a * b" else b * a).backward()
+            where = f"In c = {product} with b = a + 1, `a` hands its gradient on"
+            if float(x.grad) > 26.0:
+                return f"{where} more than once. Each has its turn once."
+            if float(x.grad) < 26.0:
+                return f"{where} before `b` has reported. Users come first."
         return None
 
     return probe
+
+
+def rule_is_called(y) -> bool:
+    """Does y.backward() call y's own rule?"""
+    calls = []
+    y._backward = calls.append
+    y.backward()
+    return bool(calls)
 
 
 def check_gradient(function: Callable, *arrays: np.ndarray, name: str, make: Callable, seed: int = 0) -> None:

@@ -17,6 +17,7 @@ from tests._helpers import (
     check_grad,
     check_rule,
     check_walk,
+    first_that_tells,
     used_twice,
     which_formula,
 )
@@ -80,6 +81,20 @@ def test_a_product_adds_to_the_gradient_that_is_there():
 
 
 @pytest.mark.task("01.2")
+def test_a_factor_of_zero_still_hears_of_its_partner():
+    """The product is 0, but it moves by 5 when the 0 moves by 1."""
+    a, b = Value(0.0), Value(5.0)
+    product = a * b
+    try:
+        product._backward(3.0)
+    except ZeroDivisionError as error:
+        error.diagnosis = "A factor may be 0. The partner's number is there as it is: nothing has to be divided."
+        raise
+    check_grad(a, 15.0, of="a * b", at="a = 0, b = 5, upstream 3", name="a", probe=which_factor)
+    check_grad(b, 0.0, of="a * b", at="a = 0, b = 5, upstream 3", name="b", probe=which_factor)
+
+
+@pytest.mark.task("01.2")
 def test_the_rule_of_a_product_does_not_hold_on_to_its_result():
     check_freed(lambda a, b: a * b, Value(2.0), Value(5.0), of="a * b")
 
@@ -124,15 +139,15 @@ def test_exp_is_its_own_slope():
 
 
 @pytest.mark.task("01.4")
-def test_tanh_is_steepest_at_zero():
-    x = Value(0.0)
-    check_rule(lambda x: x.tanh(), {"x": x}, 2.0, [2.0], of="tanh(x)")
-
-
-@pytest.mark.task("01.4")
 def test_the_slope_of_tanh_is_one_minus_its_own_square():
     x = Value(0.5)
     check_rule(lambda x: x.tanh(), {"x": x}, 2.0, [2.0 * (1.0 - math.tanh(0.5) ** 2)], of="tanh(x)", probe=which_tanh)
+
+
+@pytest.mark.task("01.4")
+def test_tanh_is_steepest_at_zero():
+    x = Value(0.0)
+    check_rule(lambda x: x.tanh(), {"x": x}, 2.0, [2.0], of="tanh(x)")
 
 
 @pytest.mark.task("01.4")
@@ -193,6 +208,12 @@ def test_a_value_waits_until_everyone_who_used_it_has_reported():
     c = a * b
     c.backward()
     check_grad(x, 26.0, of="a * (a + 1) with a = 2 * x", at="x = 3", probe=check_walk(Value))
+    x = Value(3.0)
+    a = x * 2.0
+    b = a + 1.0
+    c = b * a
+    c.backward()
+    check_grad(x, 26.0, of="(a + 1) * a with a = 2 * x", at="x = 3", probe=check_walk(Value))
 
 
 @pytest.mark.task("01.6")
@@ -204,6 +225,15 @@ def test_no_value_is_visited_twice():
         y = y + y
     y.backward()
     check_grad(x, 4096.0, of="x doubled twelve times", at="x = 1", probe=check_walk(Value))
+
+
+@pytest.mark.task("01.6")
+def test_two_values_that_hold_the_same_number_are_two():
+    """Both products are 6, and each has a factor of its own to hand on to."""
+    x, z = Value(3.0), Value(2.0)
+    (x * 2.0 + z * 3.0).backward()
+    for name, value, slope in (("x", x, 2.0), ("z", z, 3.0)):
+        check_grad(value, slope, of="2 * x + 3 * z", at="x = 3, z = 2", name=name, probe=same_number)
 
 
 @pytest.mark.task("01.6")
@@ -249,6 +279,16 @@ def test_a_linear_neuron_may_go_below_zero():
 
 
 @pytest.mark.task("01.7")
+def test_a_neuron_answers_the_same_when_it_is_asked_again():
+    one = neuron([2.0, -1.0], bias=0.5)
+    one([3.0, 4.0])
+    if one.bias.data != 0.5:
+        message = f"a neuron with bias 0.5 has been called once, and its bias is {one.bias.data}"
+        raise CheckFailed(message, "The sum was kept in self.bias, which has to stay: add up under a name of your own.")
+    check_score(one([3.0, 4.0]), 2.5, "a neuron with weights 2 and -1 and bias 0.5, given 3 and 4 again: its output")
+
+
+@pytest.mark.task("01.7")
 def test_every_weight_of_a_neuron_gets_its_input_as_gradient():
     one = neuron([2.0, -1.0], bias=0.5)
     score = one([3.0, 4.0])
@@ -278,13 +318,19 @@ def test_the_l2_penalty_adds_the_squares_of_the_parameters():
     loss = hinge_loss([Value(0.5), Value(2.0)], [1, 1], parameters=[Value(3.0), Value(-1.0)], l2=0.1)
     what = "hinge_loss of scores 0.5 and 2, both with label 1, with parameters 3 and -1 and l2 = 0.1,"
     check_score(loss, 1.25, what, probe=which_penalty)
+    loss = hinge_loss([Value(0.5), Value(2.0)], [1, 1], (Value(number) for number in (3.0, -1.0)), l2=0.1)
+    look_again = first_that_tells(
+        which_penalty, lambda: "From a list it is right. A generator can be gone through once."
+    )
+    check_score(loss, 1.25, f"{what} these from a generator,", probe=look_again)
 
 
 @pytest.mark.task("01.8")
 def test_the_loss_pulls_on_scores_inside_the_margin_and_on_every_parameter():
     near, far, parameter = Value(0.5), Value(2.0), Value(3.0)
     hinge_loss([near, far], [1, 1], parameters=[parameter], l2=0.1).backward()
-    check_close(near.grad, -0.5, "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 0.5")
+    what = "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 0.5"
+    check_close(near.grad, -0.5, what, probe=which_hinge)
     check_close(far.grad, 0.0, "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 2")
     check_close(parameter.grad, 0.6, "l2 = 0.1: the gradient of a parameter of 3")
 
@@ -466,12 +512,15 @@ def random_program(values, rng):
 # The second look: taken only where a check has failed, at other numbers, to tell its cause from the others.
 
 OWN_NUMBER = "Each factor has got its own number: what belongs there is its partner's."
-which_factor = which_formula(
-    lambda: arrived(lambda a, b: a * b, 4.0, 7.0),
-    {
-        OWN_NUMBER: [4.0, 7.0],
-        "Both factors have got a sum: the rule of a product is the product with its partner.": [11.0, 11.0],
-    },
+which_factor = first_that_tells(
+    which_formula(
+        lambda: arrived(lambda a, b: a * b, 4.0, 7.0),
+        {
+            OWN_NUMBER: [4.0, 7.0],
+            "Both factors have got a sum: the rule of a product is the product with its partner.": [11.0, 11.0],
+        },
+    ),
+    lambda: partners_gradient(),
 )
 which_power = which_formula(
     lambda: arrived(lambda x: x**4, 3.0),
@@ -479,49 +528,70 @@ which_power = which_formula(
         "The exponent in the slope has to be one lower: n * x ** (n - 1).": [4.0 * 3.0**4],
         "The factor n of n * x ** (n - 1) is missing.": [3.0**3],
         "This is n ** (x - 1): base and exponent have changed places.": [4.0**2],
+        "The factor in front is n - 1: it is n, and only the exponent is one lower.": [3.0 * 3.0**3],
+        "This is n * x ** n - 1: brackets are missing around the exponent n - 1.": [4.0 * 3.0**4 - 1.0],
     },
 )
 which_exp = which_formula(
     lambda: arrived(lambda x: x.exp(), 0.5),
     {
+        "This is x * exp(x - 1), the rule for x ** n. Here x is the exponent: exp is its own slope.": [
+            0.5 * math.exp(-0.5)
+        ],
         "This is x * exp(x): the power rule does not hold here. exp is its own slope.": [0.5 * math.exp(0.5)],
         "This is the input: the slope of exp is its output, `result`.": [0.5],
         "The exp was taken twice: `result` is exp(x) already.": [math.exp(math.exp(0.5))],
     },
 )
 which_tanh = which_formula(
-    lambda: arrived(lambda x: x.tanh(), 0.8),
+    lambda: arrived(lambda x: x.tanh(), 0.8, upstream=10.0),
     {
-        "This is 1 - x ** 2. The rule is about the output: 1 - tanh(x) ** 2.": [1.0 - 0.8**2],
-        "The tanh was taken twice: `result` is tanh(x) already.": [1.0 - math.tanh(math.tanh(0.8)) ** 2],
-        "The square is missing: 1 - tanh(x) ** 2.": [1.0 - math.tanh(0.8)],
-        "This is tanh itself: its slope is 1 - tanh(x) ** 2.": [math.tanh(0.8)],
+        "This is 1 - x ** 2. The rule is about the output: 1 - tanh(x) ** 2.": [10.0 * (1.0 - 0.8**2)],
+        "The tanh was taken twice: `result` is tanh(x) already.": [10.0 * (1.0 - math.tanh(math.tanh(0.8)) ** 2)],
+        "The square is missing: 1 - tanh(x) ** 2.": [10.0 * (1.0 - math.tanh(0.8))],
+        "This is (1 - tanh(x)) ** 2: only tanh is squared, 1 - tanh(x) ** 2.": [10.0 * (1.0 - math.tanh(0.8)) ** 2],
+        "This is tanh itself: its slope is 1 - tanh(x) ** 2.": [10.0 * math.tanh(0.8)],
+        "Only the square is multiplied by `upstream`, and not the 1: brackets are missing around the slope.": [
+            1.0 - 10.0 * math.tanh(0.8) ** 2
+        ],
     },
 )
 which_side = which_formula(
-    lambda: [*arrived(lambda x: x.relu(), 3.0), *arrived(lambda x: x.relu(), -3.0)],
-    {
-        "It lets through what it should hold back, and the other way round.": [0.0, 1.0],
-        "It lets everything through: negative inputs have slope 0.": [1.0, 1.0],
-        "It holds everything back: positive inputs have slope 1.": [0.0, 0.0],
-        "This is the input: the slope of relu is 1 or 0.": [3.0, 0.0],
-    },
-)
-which_neuron = which_formula(
     lambda: [
-        neuron([3.0, 1.0], 10.0)([2.0, 4.0]).data,
-        neuron([3.0, 1.0], -30.0)([2.0, 4.0]).data,
-        neuron([3.0, 1.0], -30.0, nonlinear=False)([2.0, 4.0]).data,
+        *arrived(lambda x: x.relu(), 3.0),
+        *arrived(lambda x: x.relu(), -3.0),
+        *arrived(lambda x: x.relu(), 3.0, upstream=-1.0),
     ],
     {
-        "The bias is missing.": [10.0, 10.0, 10.0],
-        "The bias is subtracted and not added.": [0.0, 40.0, 40.0],
-        "The bias is added once for each input: once is enough.": [30.0, 0.0, -50.0],
-        "Only the last input counts: the sum starts anew with each of them.": [14.0, 0.0, -26.0],
-        "Always through relu: with nonlinear=False the sum is the answer.": [20.0, 0.0, 0.0],
-        "Never through relu: it belongs there unless nonlinear is False.": [20.0, -20.0, -20.0],
-        "The relu is there where it should not be, and the other way round.": [20.0, -20.0, 0.0],
+        "It lets through what it should hold back, and the other way round.": [0.0, 1.0, 0.0],
+        "It lets everything through: negative inputs have slope 0.": [1.0, 1.0, -1.0],
+        "It holds everything back: positive inputs have slope 1.": [0.0, 0.0, 0.0],
+        "This is the input: the slope of relu is 1 or 0.": [3.0, 0.0, -3.0],
+        "It looks at the sign of what arrives: what counts is the sign of the input.": [1.0, 1.0, 0.0],
     },
+)
+which_neuron = first_that_tells(
+    which_formula(
+        lambda: [neuron([3.0, -2.0], bias)([2.0, 4.0]).data for bias in (10.0, -30.0)],
+        {"Every term has gone through relu: it is for the whole sum, once.": [16.0, -24.0]},
+    ),
+    which_formula(
+        lambda: [
+            neuron([3.0, 1.0], 10.0)([2.0, 4.0]).data,
+            neuron([3.0, 1.0], -30.0)([2.0, 4.0]).data,
+            neuron([3.0, 1.0], -30.0, nonlinear=False)([2.0, 4.0]).data,
+        ],
+        {
+            "The bias is missing.": [10.0, 10.0, 10.0],
+            "The bias is subtracted and not added.": [0.0, 40.0, 40.0],
+            "The bias is added once for each input: once is enough.": [30.0, 0.0, -50.0],
+            "Only the last input counts: the sum starts anew with each of them.": [14.0, 0.0, -26.0],
+            "Only the first input counts: does the return stand inside the loop?": [16.0, 0.0, -24.0],
+            "Always through relu: with nonlinear=False the sum is the answer.": [20.0, 0.0, 0.0],
+            "Never through relu: it belongs there unless nonlinear is False.": [20.0, -20.0, -20.0],
+            "The relu is there where it should not be, and the other way round.": [20.0, -20.0, 0.0],
+        },
+    ),
 )
 HINGE = ([3.0, 0.5, -2.0, 0.2], [1, 1, -1, -1])  # its terms 1 - y * s are -2, 0.5, -1 and 1.2
 which_hinge = which_formula(
@@ -531,6 +601,7 @@ which_hinge = which_formula(
         "This is relu(1 + y * s): the sign in front of y * s is wrong.": (4.0 + 1.5 + 3.0 + 0.8) / 4,
         "This is relu(-y * s): the margin of 1 is missing.": 0.2 / 4,
         "This is 1 - y * s without the relu: what is negative has to count 0.": (-2.0 + 0.5 - 1.0 + 1.2) / 4,
+        "This is relu((1 - y) * s): the 1 stands for itself, and y belongs to s.": 0.4 / 4,
         "The label is not used: this is relu(1 - s).": (0.5 + 3.0 + 0.8) / 4,
     },
 )
@@ -547,11 +618,31 @@ which_penalty = which_formula(
 )
 
 
-def arrived(operation, *numbers: float) -> list[float]:
-    """What arrives at the inputs of an operation from an upstream gradient of 1."""
+def arrived(operation, *numbers: float, upstream: float = 1.0) -> list[float]:
+    """What arrives at the inputs of an operation."""
     values = [Value(number) for number in numbers]
-    operation(*values)._backward(1.0)
+    operation(*values)._backward(upstream)
     return [value.grad for value in values]
+
+
+def partners_gradient():
+    """Are gradients that were there before handed on in place of numbers?"""
+    a, b = Value(4.0), Value(7.0)
+    product = a * b
+    a.grad, b.grad = 0.0, 100.0
+    product._backward(1.0)
+    if a.grad == 100.0 and arrived(lambda a, b: a * b, 4.0, 7.0) == [0.0, 0.0]:
+        return "What is multiplied in is the partner's .grad: the local slope is its number, .data."
+    return None
+
+
+def same_number():
+    """Other factors, so that no two products are the same number."""
+    x, z = Value(3.0), Value(7.0)
+    (x * 2.0 + z * 3.0).backward()
+    if (x.grad, z.grad) == (2.0, 3.0):
+        return "Two Values that hold the same number are taken for one: `seen` is for the Values, not for their .data."
+    return None
 
 
 def cut_off():

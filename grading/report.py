@@ -324,6 +324,12 @@ def explain_error(kind: str, message: str) -> str | None:
         )
     if kind == "AttributeError" and "'NoneType'" in message:
         return "Something is None here: does a function that was called lack its return?"
+    if kind == "TypeError" and message == "'Tensor' object is not iterable":
+        return "Python's own sum, max and min go through a list. A Tensor has methods for that: x.sum()."
+    if kind == "TypeError" and message == "'str' object is not callable":
+        return "A string was called like a function. A loop over a dict gives its keys: .values() gives what they name."
+    if kind == "IndexError" and message == "tuple index out of range":
+        return "A tuple is shorter than thought. Of an array with one axis the shape has one number, and no shape[1]."
     if kind == "TypeError" and message == "'NoneType' object is not iterable":
         return (
             "What is gone through here is None. A list's reverse() and sort() change it in place and give None, and so "

@@ -49,7 +49,10 @@ def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Pro
     if not different.any():
         return
     diagnosis = _ask(probe) or explain_numbers(actual_array, expected_array, gradient="grad" in what)
-    raise CheckFailed(f"{what} is {_show(actual)}, expected {_show(expected)}", diagnosis)
+    shown, wanted = _show(actual), _show(expected)
+    if shown == wanted:
+        wanted += f": they differ by up to {np.max(np.abs(actual_array - expected_array)):.2g}"
+    raise CheckFailed(f"{what} is {shown}, expected {wanted}", diagnosis)
 
 
 def check_grad(x, expected, of: str, at: str, name: str = "x", probe: Probe | None = None) -> None:
@@ -61,6 +64,9 @@ def check_grad(x, expected, of: str, at: str, name: str = "x", probe: Probe | No
         expected = np.broadcast_to(np.asarray(expected, dtype=x.dtype), x.shape) if np.ndim(expected) == 0 else expected
         expected = np.array(expected, dtype=x.dtype)
     check_close(x.grad, expected, f"y = {of} at {at}:\n{name}.grad", probe=probe)
+
+
+WRITTEN_INTO = "The rule has written into {} own array: another name for it is no copy. Compute a new array."
 
 
 def check_rule(
@@ -85,8 +91,10 @@ def check_rule(
         lambda: _left_out(operation, inputs, upstream),
         probe,
     )
+    out = operation(*inputs.values())
+    result = np.array(out.data)
     try:
-        operation(*inputs.values())._backward(upstream)
+        out._backward(upstream)
     except NotImplementedError:
         raise
     except Exception as error:
@@ -97,7 +105,10 @@ def check_rule(
         raise CheckFailed(message, "That array belongs to others too. Compute a new one from it.")
     for (name, x), wanted in zip(inputs.items(), expected, strict=True):
         check_grad(x, wanted, of=of, at=at, name=name, probe=look_again)
-        check_close(x.data, untouched[name].data, f"y = {of} at {at}:\nafter the rule has run, {name}.data")
+        what = f"y = {of} at {at}:\nafter the rule has run, {name}.data"
+        check_close(x.data, untouched[name].data, what, probe=lambda: WRITTEN_INTO.format("the input's"))
+    what = f"y = {of} at {at}:\nafter the rule has run, y.data"
+    check_close(np.asarray(out.data), result, what, probe=lambda: WRITTEN_INTO.format("the result's"))
     arrays = [given, *[x.grad for x in inputs.values() if isinstance(x.grad, np.ndarray)]]
     if any(np.shares_memory(one, other) for i, one in enumerate(arrays) for other in arrays[:i]) or any(
         np.shares_memory(upstream, one) for one in arrays[1:]

@@ -66,7 +66,8 @@ def test_a_sum_hands_each_side_a_gradient_of_its_own_shape():
     check_rule(
         lambda a, b: a + b, {"a": a, "b": b}, upstream, [upstream, [11.0, 22.0]], of="a + b", probe=no_unbroadcast
     )
-    check_rule(lambda a, b: b + a, {"a": a, "b": b}, upstream, [2 * upstream, [22.0, 44.0]], of="b + a")
+    wanted = [2 * upstream, [22.0, 44.0]]
+    check_rule(lambda a, b: b + a, {"a": a, "b": b}, upstream, wanted, of="b + a", probe=no_unbroadcast)
 
 
 @pytest.mark.task("02.1")
@@ -103,7 +104,8 @@ def test_a_product_hands_each_side_a_gradient_of_its_own_shape():
     upstream = np.array([[1.0, 2.0], [10.0, 20.0]])
     wanted = [np.array([[3.0, 8.0], [30.0, 80.0]]), np.array([51.0, 124.0])]
     check_rule(lambda a, b: a * b, {"a": a, "b": b}, upstream, wanted, of="a * b", probe=no_unbroadcast)
-    check_rule(lambda a, b: b * a, {"a": a, "b": b}, upstream, [2 * one for one in wanted], of="b * a")
+    twice = [2 * one for one in wanted]
+    check_rule(lambda a, b: b * a, {"a": a, "b": b}, upstream, twice, of="b * a", probe=no_unbroadcast)
 
 
 @pytest.mark.task("02.2")
@@ -298,35 +300,39 @@ def test_a_bias_learns_from_every_row_of_the_batch():
 @pytest.mark.task("02.5")
 def test_axes_that_were_added_in_front_are_summed_away():
     gradient = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    check_close(
-        unbroadcast(gradient, (2,)), np.array([9.0, 12.0]), "unbroadcast of shape (3, 2) to (2,)", probe=which_sum
-    )
+    check_close(summed(gradient, (2,)), np.array([9.0, 12.0]), "unbroadcast of shape (3, 2) to (2,)", probe=which_sum)
 
 
 @pytest.mark.task("02.5")
 def test_axes_that_were_stretched_are_summed_and_stay():
     gradient = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     wanted = np.array([[3.0], [7.0], [11.0]])
-    check_close(unbroadcast(gradient, (3, 1)), wanted, "unbroadcast of shape (3, 2) to (3, 1)", probe=which_sum)
+    check_close(summed(gradient, (3, 1)), wanted, "unbroadcast of shape (3, 2) to (3, 1)", probe=which_sum)
     check_close(
-        unbroadcast(gradient, (1, 2)), np.array([[9.0, 12.0]]), "unbroadcast of shape (3, 2) to (1, 2)", probe=which_sum
+        summed(gradient, (1, 2)), np.array([[9.0, 12.0]]), "unbroadcast of shape (3, 2) to (1, 2)", probe=which_sum
     )
 
 
 @pytest.mark.task("02.5")
 def test_a_single_number_collects_everything():
     gradient = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    check_close(
-        np.asarray(unbroadcast(gradient, ())), np.array(21.0), "unbroadcast of shape (3, 2) to ()", probe=which_sum
-    )
-    check_close(unbroadcast(gradient, (1,)), np.array([21.0]), "unbroadcast of shape (3, 2) to (1,)", probe=which_sum)
+    check_close(np.asarray(summed(gradient, ())), np.array(21.0), "unbroadcast of shape (3, 2) to ()", probe=which_sum)
+    check_close(summed(gradient, (1,)), np.array([21.0]), "unbroadcast of shape (3, 2) to (1,)", probe=which_sum)
 
 
 @pytest.mark.task("02.5")
 def test_added_and_stretched_axes_together():
     gradient = np.arange(12.0).reshape(2, 3, 2)
     wanted = np.array([[0 + 1 + 6 + 7.0], [2 + 3 + 8 + 9.0], [4 + 5 + 10 + 11.0]])
-    check_close(unbroadcast(gradient, (3, 1)), wanted, "unbroadcast of shape (2, 3, 2) to (3, 1)", probe=which_sum)
+    check_close(summed(gradient, (3, 1)), wanted, "unbroadcast of shape (2, 3, 2) to (3, 1)", probe=which_sum)
+
+
+@pytest.mark.task("02.5")
+def test_several_stretched_axes_are_all_summed():
+    gradient = np.arange(12.0).reshape(3, 2, 2)
+    for axes, shape in (((0, 1), (1, 1, 2)), ((0, 2), (1, 2, 1)), ((0, 1, 2), (1, 1, 1))):
+        wanted = gradient.sum(axis=axes, keepdims=True)
+        check_close(summed(gradient, shape), wanted, f"unbroadcast of shape (3, 2, 2) to {shape}", probe=which_sum)
 
 
 @pytest.mark.task("02.5")
@@ -428,6 +434,17 @@ def test_goal_unbroadcast_keeps_float32_and_leaves_its_input_alone():
     check_close(gradient, np.ones((4, 3), np.float32), "after unbroadcast, the gradient it was given")
 
 
+def summed(gradient, shape):
+    """What unbroadcast makes of it. An error takes its diagnosis along."""
+    try:
+        return unbroadcast(gradient, shape)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        error.diagnosis = which_sum()
+        raise
+
+
 def random_program(tensors, rng):
     known = list(tensors)
     for _ in range(6):
@@ -438,6 +455,9 @@ def random_program(tensors, rng):
 
 def summed_to(gradient, shape):
     """Send every number of a gradient to the element of `shape` that it came from."""
+    if isinstance(gradient, Tensor):
+        message = "unbroadcast was given a Tensor, expected an array"
+        raise CheckFailed(message, "In a rule all numbers are plain arrays: is a .data missing?")
     if np.broadcast_shapes(gradient.shape, shape) != gradient.shape:
         raise ValueError(
             f"unbroadcast to shape {shape} was given a gradient of shape {gradient.shape}, which is no stretch of it"
@@ -457,12 +477,22 @@ def arrived(operation, upstream, *arrays) -> list:
     return [x.grad for x in tensors]
 
 
-which_factor = which_formula(
-    lambda: arrived(lambda a, b: a * b, [1.0], [4.0], [7.0]),
-    {
-        "Each factor has got its own number: what belongs there is its partner's.": [[4.0], [7.0]],
-        "Both factors have got a sum: the rule of a product is the product with its partner.": [[11.0], [11.0]],
-    },
+SIX, SEVEN = np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([[4.0, 0.0], [1.0, 2.0]])
+which_factor = first_that_tells(
+    which_formula(
+        lambda: arrived(lambda a, b: a * b, [1.0], [4.0], [7.0]),
+        {
+            "Each factor has got its own number: what belongs there is its partner's.": [[4.0], [7.0]],
+            "Both factors have got a sum: the rule of a product is the product with its partner.": [[11.0], [11.0]],
+        },
+    ),
+    which_formula(
+        lambda: arrived(lambda a, b: a * b, [[1.0, 1.0], [0.0, 2.0]], SIX, SEVEN)[0],
+        {
+            "That is a matrix product, @ or np.dot: the rule of * is made of * alone.": [[1.0, 1.0], [0.0, 2.0]]
+            @ SEVEN,
+        },
+    ),
 )
 
 
@@ -474,7 +504,33 @@ def no_unbroadcast():
         operation()._backward(np.ones(2))
         if not np.allclose(a.grad, wanted):
             return None
+    asked = [asked_of_unbroadcast(operation) for operation in (lambda a, b: a + b, lambda a, b: a * b)]
+    for calls in asked:
+        shapes = [shape for _, shape in calls]
+        if len(shapes) == 2 and shapes[0] == shapes[1]:
+            return (
+                "With equal shapes the rule is right. Where they differ, each needs its own shape in unbroadcast(...)."
+            )
+        if len(shapes) == 2 and calls[1][0].shape != (2, 2):
+            return (
+                "The second call of unbroadcast gets what the first one has summed already: is `upstream` overwritten?"
+            )
+    if asked[1] and all(np.array_equal(gradient, np.ones((2, 2))) for gradient, _ in asked[1]):
+        return "In the rule of * it is summed too early: first the product with the partner, then unbroadcast."
     return "With equal shapes the rule is right. Where they differ, unbroadcast(..., shape) is missing on one side."
+
+
+def asked_of_unbroadcast(operation) -> list[tuple[np.ndarray, tuple]]:
+    """With which arrays and shapes does a rule call unbroadcast, where the left input is the smaller one?"""
+    calls, before = [], tensor.unbroadcast
+    tensor.unbroadcast = lambda gradient, shape: calls.append((gradient, shape)) or before(gradient, shape)
+    try:
+        operation(Tensor([3.0, 4.0]), Tensor(SIX))._backward(np.ones((2, 2)))
+    except Exception:
+        pass  # what has been asked until then is what counts
+    finally:
+        tensor.unbroadcast = before
+    return calls
 
 
 def seeded_with_ones():
@@ -495,6 +551,7 @@ which_transpose = first_that_tells(
             "a gets upstream @ b: a transpose is missing.": UP @ RIGHT,
             "a gets b.T @ upstream: the two are the other way round.": RIGHT.T @ UP,
             "a gets b @ upstream: a transpose is missing, and the two are the other way round.": RIGHT @ UP,
+            "a gets upstream.T @ b: it is b that is transposed, not upstream.": UP.T @ RIGHT,
             "a gets what belongs to b.": TO_B,
             "a gets an elementwise product: the rule of @ is made of matrix products.": UP * RIGHT,
         },
@@ -505,6 +562,8 @@ which_transpose = first_that_tells(
             "b gets a @ upstream: a transpose is missing.": LEFT @ UP,
             "b gets upstream @ a.T: the two are the other way round.": UP @ LEFT.T,
             "b gets upstream @ a: a transpose is missing, and the two are the other way round.": UP @ LEFT,
+            "b gets a @ upstream.T: it is a that is transposed, not upstream.": LEFT @ UP.T,
+            "b gets upstream.T @ a, which is the right product transposed.": UP.T @ LEFT,
             "b gets what belongs to a.": TO_A,
             "b gets an elementwise product: the rule of @ is made of matrix products.": UP * LEFT,
         },
@@ -538,6 +597,26 @@ which_sum = first_that_tells(
             "The axis that broadcasting added in front is not summed.": G,
             "It sums the axes at the end: broadcasting adds axes in front.": G.sum(axis=2),
             "The axis in front is summed, but kept: it has to go.": G.sum(axis=0, keepdims=True),
+        },
+    ),
+    which_formula(
+        lambda: unbroadcast(G, (1, 2, 1)),
+        {"Only the first of the stretched axes is summed: is there a return inside the loop?": G.sum(0, keepdims=True)},
+    ),
+    which_formula(
+        lambda: unbroadcast(G, (1, 1, 2)),
+        {
+            "Without keepdims the later axes move up, and the next sum takes the wrong one.": G.sum(axis=(0, 2))[
+                None, None
+            ],
+        },
+    ),
+    which_formula(
+        lambda: unbroadcast(np.arange(16.0).reshape(2, 2, 2, 2), (2, 2)),
+        {
+            "The axes in front are counted up while they disappear: once axis 0 is gone, the next is axis 0 again.": (
+                np.arange(16.0).reshape(2, 2, 2, 2).sum(axis=(0, 2))
+            ),
         },
     ),
 )

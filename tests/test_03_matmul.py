@@ -426,6 +426,17 @@ def test_dot_of_two_stacks_has_the_axes_of_both():
 
 
 @pytest.mark.task("03.8")
+def test_in_dot_the_right_side_may_have_four_axes():
+    """Shapes (2,) and (3, 1, 2, 1) give (3, 1, 1)."""
+    arrays = {"a": np.array([1.0, 10.0]), "b": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).reshape(3, 1, 2, 1)}
+    gradients = [[1 + 6 + 20.0, 2 + 8 + 24.0], np.array([1.0, 10.0, 2.0, 20.0, 4.0, 40.0]).reshape(3, 1, 2, 1)]
+    upstream = [[[1.0]], [[2.0]], [[4.0]]]
+    value = [[[21.0]], [[43.0]], [[65.0]]]
+    look_again = first_that_tells(which_dot, four_axes)
+    check_through(dot, arrays, value, upstream, gradients, "dot(a, b)", probe=look_again)
+
+
+@pytest.mark.task("03.8")
 def test_dot_of_a_vector_and_a_stack_keeps_float32():
     arrays = {"a": np.float32([1.0, 2.0]), "b": np.float32([[[1.0, 3.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 1.0]]])}
     value = [[1.0, 5.0], [2.0, 3.0]]
@@ -837,6 +848,15 @@ def other_shape():
     return None
 
 
+def fixed_axes():
+    """With stacks of three axes it is right. With one of four, or with two and three, axes 1 and 2 are other ones."""
+    if fits([TO_A, TO_B], lambda: arrived(MATMUL, UP, LEFT, RIGHT)) and not fits(
+        [TO_A[None], TO_B[None]], lambda: arrived(MATMUL, UP[None], LEFT[None], RIGHT[None])
+    ):
+        return "With three axes it is right, with four it is not: a matrix lies in the last two axes, -1 and -2."
+    return None
+
+
 which_product = first_that_tells(
     which_formula(
         lambda: arrived(MATMUL, UP, LEFT, RIGHT)[0],
@@ -864,6 +884,7 @@ which_product = first_that_tells(
             "b gets an elementwise product: the rule of @ is made of matrix products.": UP * LEFT,
         },
     ),
+    fixed_axes,
     other_shape,
     not_collected,
 )
@@ -882,6 +903,15 @@ def row_or_column():
                 f"A vector on the {side} is right as long as it has one number, where a row is a column too, and a "
                 "longer one is not. Were row and column exchanged?"
             )
+    return None
+
+
+def wrong_end():
+    """A vector and one matrix: the row's axis is the first. With a stack it is the last but one."""
+    if fits([V @ MATRIX], lambda: value_of(MATMUL, V, MATRIX)) and not fits(
+        [V @ LEFT], lambda: value_of(MATMUL, V, LEFT)
+    ):
+        return "With one matrix it is right, with a stack it is not: the row's axis is the last but one, not the first."
     return None
 
 
@@ -917,6 +947,7 @@ which_vector = first_that_tells(
         {"Every axis of size 1 is dropped. One of them was there before, and has to stay.": (V @ MATRIX)[0]},
     ),
     row_or_column,
+    wrong_end,
 )
 
 
@@ -988,3 +1019,10 @@ which_dot = first_that_tells(
         },
     ),
 )
+
+
+def four_axes():
+    """With three axes it is right: what about a fourth?"""
+    if fits([np.dot(ONE, TALL)], lambda: value_of(dot, ONE, TALL)):
+        return "With three axes in b it is right, with four it is not: the order has to fit any number of axes."
+    return None

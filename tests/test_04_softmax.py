@@ -637,17 +637,35 @@ which_exp = which_formula(
         AS_IT_IS: [1.0],
     },
 )
-which_log = which_formula(
-    lambda: arrived(log, [4.0], [1.0]),
-    {
-        "It multiplies by x. Is log steep or flat where x is large?": [4.0],
-        "It divides by log(x). The slope depends on the number that went in.": [1.0 / L],
-        "The slope is taken to be log(x). Only exp is its own slope.": [L],
-        "That is the slope of 1 / x, not of log(x).": [-1.0 / 16.0],
-        "It divides by x twice.": [1.0 / 16.0],
-        "exp undoes log, but its slope is not that of log.": [np.exp(4.0)],
-        AS_IT_IS: [1.0],
-    },
+
+
+def too_flat_near_zero():
+    slopes = arrived(log, [4.0, 1e-12], [1.0, 1.0])
+    if np.isclose(slopes[0], 0.25) and slopes[1] < 1e11:
+        return (
+            "At 4 it is right, and at 1e-12 the slope is far too small: was something added to x? The slope is 1 / x."
+        )
+    return None
+
+
+which_log = first_that_tells(
+    too_flat_near_zero,
+    which_formula(
+        lambda: arrived(log, [4.0], [1.0]),
+        {
+            "It multiplies by x. Is log steep or flat where x is large?": [4.0],
+            "It divides by log(x). The slope depends on the number that went in.": [1.0 / L],
+            "The slope is taken to be log(x). Only exp is its own slope.": [L],
+            "That is the slope of 1 / x, not of log(x).": [-1.0 / 16.0],
+            "It divides by x twice.": [1.0 / 16.0],
+            "exp undoes log, but its slope is not that of log.": [np.exp(4.0)],
+            AS_IT_IS: [1.0],
+        },
+    ),
+    which_formula(
+        lambda: arrived(log, [4.0], [10.0]),
+        {"It divides by `upstream` too: upstream is a factor, and only x stands below the line.": [1.0 / 40.0]},
+    ),
 )
 which_tanh = first_that_tells(
     which_formula(

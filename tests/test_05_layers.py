@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meintorch.layers import Dropout, Linear, Module, Sequential, Tanh, initial_weight
+from meintorch.layers import Dropout, Linear, Module, Sequential, Tanh, collect_parameters, initial_weight
 from meintorch.tensor import Tensor, as_tensor
 from tests._helpers import CheckFailed, check_close, check_gradient, first_that_tells, which_formula
 
@@ -374,10 +374,14 @@ def test_dropout_keeps_float32_and_leaves_its_input_alone():
 
 @pytest.mark.task("05.6")
 def test_a_module_knows_whether_it_is_learning():
-    module = Box()
+    module, other = Box(), Box()
     for mode in ("eval", "train"):
         getattr(module, mode)()
         check_told({"the module": module}, mode)
+        if mode == "eval" and not other.training:
+            module.train()
+            message = "after module.eval(), another module, which has nothing to do with it, is in eval mode too"
+            raise CheckFailed(message, "The mode was set on the class. Each module has its own: self.training.")
 
 
 @pytest.mark.task("05.6")
@@ -679,6 +683,10 @@ def check_told(modules: dict, mode: str) -> None:
 def which_part() -> str | None:
     """The simplest thing to hold a tensor in, in which it is not found."""
     a, b = Tensor([5.0]), Tensor([6.0])
+    known = {a: None}  # a dict that has the tensor for a name
+    collect_parameters(Box(a=a, b=b), "", known)
+    if "a" not in known and "b" in known:
+        return "`in found` looks through the names. The tensors found so far are found.values()."
     cases = {
         "Not even a tensor that the module itself holds is found: is it put into `found`, the one that was given?": (
             Box(a=a),
@@ -715,6 +723,8 @@ def which_spread() -> str | None:
     """Which known mistake spreads the weights of a layer with 300 inputs and 120 outputs like this?"""
     n, m = 300, 120
     weight = initial_weight(n, m, np.random.default_rng(11))
+    if not weight.any() and initial_weight(1, 4, np.random.default_rng(11)).any():
+        return "With one input it is right, with 300 all weights are 0: does // stand where / belongs?"
     if not weight.any():
         return "All weights are 0. Then all units of a layer do the same, and learn the same, for ever."
     if np.ptp(weight) == 0.0:
@@ -730,6 +740,7 @@ def which_spread() -> str | None:
         "The numbers are multiplied by the variance, and not by its square root.": (2 / n) ** 2,
         "The variance is 2 / (n_inputs + n_outputs), which is Glorot's: made for tanh, and too small for relu.": 2
         / (n + m),
+        "The root is taken of 2 alone: it goes over the whole of 2 / n_inputs.": 2 / n**2,
         "The standard deviation is the inverse: the more inputs, the larger the weights.": n / 2,
         "The variance is a third of what it should be: numbers drawn between -1 and 1 have a variance of 1/3.": 2
         / n

@@ -596,6 +596,10 @@ which_square = first_that_tells(
     which_reduction(lambda way: mse_loss(Tensor(PREDICTION), TARGET, way), ERROR**2, {"the number of rows": 3}),
     cut_off(lambda x: mse_loss(x, TARGET), PREDICTION, "the prediction"),
     which_formula(
+        lambda: [mse_loss(Tensor([1.0, -3.0]), [0.0, 0.0], way).item() for way in ("mean", "sum")],
+        {"It reduces first and squares then, so that errors of both signs cancel: square each of them.": [1.0, 4.0]},
+    ),
+    which_formula(
         lambda: mse_loss(Tensor([3.0, 5.0, 0.0]), [1.0, 4.0, 2.0], "none").data,
         {"There is one number where three belong: @ multiplies and sums, * only multiplies.": np.array(9.0)},
     ),
@@ -633,6 +637,10 @@ which_margin = first_that_tells(
         lambda way: hinge_loss(Tensor(SCORES), SIDES, way), relu(1.0 - ON_ITS_SIDE), {"the number of rows": 3}
     ),
     cut_off(lambda x: hinge_loss(x, SIDES), SCORES, "the scores"),
+    which_formula(
+        lambda: [hinge_loss(Tensor([3.0, -2.0]), [1, 1], way).item() for way in ("mean", "sum")],
+        {"It reduces first and takes relu then, so that good scores pay for bad ones: relu each of them.": [0.5, 1.0]},
+    ),
     which_formula(
         lambda: hinge_loss(Tensor([0.5, -3.0, 0.25]), [1.0, 1.0, -1.0], "none").data,
         {"There is one number where three belong: @ multiplies and sums, * only multiplies.": np.array(3.75)},

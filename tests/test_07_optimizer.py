@@ -415,6 +415,10 @@ def test_after_the_last_step_it_stays_at_the_floor():
         what = f"cosine_schedule({step}, total_steps=10, peak=1.0, floor=0.1)"
         probe = first_that_tells(which_end, which_floor)
         check_close(cosine_schedule(step, 10, 1.0, floor=0.1), 0.1, what, tolerance=1e-6, probe=probe)
+    for step, wanted in ((3, 1.0), (4, 0.1), (5, 0.1)):
+        what = f"cosine_schedule({step}, total_steps=4, peak=1.0, warmup_steps=4, floor=0.1)"
+        rate = attempt(lambda step=step: cosine_schedule(step, 4, 1.0, 4, 0.1), lambda: NOTHING_BETWEEN)
+        check_close(rate, wanted, what, tolerance=1e-6)
 
 
 # The harder suite: python grader.py 07 --goal
@@ -624,6 +628,10 @@ DAMPENED = (
 which_velocity = which_formula(
     lambda: velocities([8.0, 16.0], [4.0, -8.0]),
     {
+        "The first velocity counts the gradient twice: before the first step there is no old one, and it is 0.": [
+            [14.0, 28.0],
+            [14.5, 13.0],
+        ],
         DAMPENED: [[2.0, 4.0], [2.5, 1.0]],
         f"From the second step on: {DAMPENED[0].lower()}{DAMPENED[1:]}": [[8.0, 16.0], [7.0, 10.0]],
         "The gradient is multiplied by momentum too, which belongs to the old velocity alone.": [
@@ -989,6 +997,8 @@ which_cosine = first_that_tells(
             ],
             "It is a whole cosine, down and up again: the angle goes to pi.": cosine_at([4 / 16, 0.5, 1.5]),
             "It climbs where it should fall.": cosine_at([14 / 16, 0.75, 0.25]),
+            "It stays at the peak until the end: progress is a number between 0 and 1, and // leaves 0 of it.": [3.0]
+            * 3,
             "It goes down in a line: where is the cosine?": [3.0 * (1.0 - one) for one in (2 / 16, 0.25, 0.75)],
             "It goes down from 1, and not from the peak.": [one / 3.0 for one in cosine_at([2 / 16, 0.25, 0.75])],
         },
@@ -1016,6 +1026,9 @@ which_floor = which_formula(
     },
 )
 
+NOTHING_BETWEEN = (
+    "Where the warm-up takes all the steps, nothing lies between the two: step total_steps has the floor already."
+)
 which_end = which_formula(
     lambda: [cosine_schedule(step, 16, 3.0) for step in (16, 20, 24, 32)],
     {

@@ -16,7 +16,7 @@ from meintorch.mlp import hinge_loss as hinge_loss_of_values
 from meintorch.optim import Adam, Optimizer
 from meintorch.shapes import mean
 from meintorch.tensor import Tensor, as_tensor
-from meintorch.training import DataLoader, accuracy, evaluate, fit, train_step
+from meintorch.training import Best, DataLoader, accuracy, evaluate, fit, train_step
 from tests._helpers import CheckFailed, check_close, first_that_tells, which_formula
 
 
@@ -50,6 +50,9 @@ def test_ten_examples_in_batches_of_four_make_four_and_four_and_two():
             (4,): "The round ends after one batch: is there a return where a yield belongs?",
             (10,): "Everything comes in one batch: self.batch_size says how many belong in each.",
             (1,) * 10: "They come one by one: self.batch_size says how many belong in a batch.",
+            (3,): "len(self) is the number of batches: there are as many examples as self.inputs has.",
+            (3, 3, 2): "One is missing in every batch: a slice leaves out its end as it is.",
+            (3, 3, 1): "One is missing in every batch: a slice leaves out its end as it is.",
             (4, 4, 4): "The last batch is filled up: it holds only what is left.",
         }
         seen = np.concatenate([one[:, 0] for one, _ in batches]) if batches else np.array([])
@@ -245,7 +248,8 @@ def test_a_column_of_scores_meets_its_labels_one_by_one():
     """Shape (4, 1) beside (4,): NumPy would compare each score with each label."""
     scores = np.array([[0.2], [-3.0], [0.5], [2.0]])
     what = "scores of shape (4, 1), labels of shape (4,), all right:\ntheir accuracy"
-    check_number(accuracy_of(Tensor(scores), np.array([1, -1, 1, 1])), 1.0, what, probe=which_sign)
+    look_again = first_that_tells(which_sign, half_as_threshold)
+    check_number(accuracy_of(Tensor(scores), np.array([1, -1, 1, 1])), 1.0, what, probe=look_again)
 
 
 @pytest.mark.task("08.3")
@@ -336,6 +340,11 @@ def test_a_line_of_history_for_every_epoch():
     """Every step halves w, so the losses w² of the first epoch are 1 and 1/4, and w is 1/4 when it ends."""
     model, optimizer = scale(1.0, lr=0.25)
     history = lines_of(fit(model, mse_loss, optimizer, ones(2, 0.0), 2), 2, {"epoch", "loss"})
+    if history[0] is history[1]:
+        raise CheckFailed(
+            f"after two epochs the history is {history}",
+            "Both lines are one and the same dict, filled in twice: each epoch needs a new one.",
+        )
     what = "w = 1, halved by each of the two steps of an epoch:\nthe {} of epoch {}"
     for line, epoch, loss in zip(history, (1, 2), (0.625, 0.625 / 16)):
         check_number(line["loss"], loss, what.format("loss", epoch), probe=which_history)
@@ -939,10 +948,11 @@ which_accuracy = first_that_tells(
         },
     ),
     which_formula(
-        lambda: [accuracy(THREE, LABELS)],
+        lambda: [accuracy(THREE, LABELS), accuracy(np.diag([1.0, 2.0]), np.array([0, 1]))],
         {
-            "It takes the lowest score of each row: the highest is the answer.": [0.2],
-            "It takes the highest score of the whole table: every row has an answer of its own.": [0.0],
+            "It takes the lowest score of each row: the highest is the answer.": [0.2, 0.0],
+            "It takes the highest score of the whole table: every row has an answer of its own.": [0.0, 0.0],
+            "Every share below 1 has become 0: does // stand where / belongs?": [0.0, 1.0],
         },
     ),
     lambda: over_the_wrong_axis(),
@@ -986,6 +996,14 @@ which_sign = first_that_tells(
     ),
 )
 
+
+def half_as_threshold():
+    """A score of 0.4 is above 0 and below a half."""
+    if [accuracy(np.array([score]), np.array([1])) for score in (-0.4, 0.4, 0.6)] == [0.0, 0.0, 1.0]:
+        return "A score of 0.6 counts as a yes and 0.4 does not: a score is no probability, its sign decides."
+    return None
+
+
 MIXED = ([1.0, -1.0, 0.5, -2.0, -3.0], [1, 1, 1, 1, 1], 2)  # hinge losses 0, 2 | 0.5, 3 | 4, and right, wrong | ...
 which_mean = which_formula(
     lambda: [float(one) for one in pair_of(evaluate(pass_on(), hinge_loss, loader_of(*MIXED)))],
@@ -1003,6 +1021,7 @@ which_mean = which_formula(
         "The batches' means are summed up as if each were a single example: how many are in a batch?": [1.35, 0.2],
         "All losses are summed up and not divided by their number.": [9.5, 2.0],
         "The sums are divided by the number of batches, not of examples.": [9.5 / 3, 2 / 3],
+        "Every batch counts as a full one: the last may hold fewer examples, len(inputs) of them.": [2.7, 0.4],
         "Only the last batch counts.": [4.0, 0.0],
         "Only the first batch counts: the loop is left too early.": [1.0, 0.5],
         "The loss comes first, the accuracy second.": [0.4, 1.9],
@@ -1088,7 +1107,36 @@ def training_loss_watched() -> str | None:
     return None
 
 
+def batches_used_up():
+    """How many batches does training see in three epochs of one batch?"""
+    calls, (model, optimizer) = [], scale(0.0, lr=1.0)
+
+    def loss(scores, answers):
+        calls.append(1)
+        return mean(-scores)
+
+    fit(model, loss, optimizer, ones(1, 1.0), 3)
+    if len(calls) == 1:
+        return "Only the first epoch has batches: an iterator is used up after one round. Go through the loader itself."
+    return None
+
+
+def asked_twice():
+    """How often is Best asked in three epochs?"""
+    calls, before = [], Best.epochs_since
+    Best.epochs_since = lambda self, loss: calls.append(1) or before(self, loss)
+    try:
+        stopped([9.0, 9.5, 9.6], 9)
+    finally:
+        Best.epochs_since = before
+    if len(calls) > 3:
+        return "best.epochs_since is asked more than once in an epoch, and counts an epoch each time: keep its answer."
+    return None
+
+
 which_stop = first_that_tells(
+    batches_used_up,
+    asked_twice,
     training_loss_watched,
     which_formula(
         lambda: [

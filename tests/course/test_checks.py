@@ -164,10 +164,14 @@ def test_a_rule_that_holds_its_result_is_found():
         (lambda: np.sum(Tensor([1.0]), axis=-1), "NumPy's functions take arrays"),
         (lambda: np.square(Tensor([1.0])), "NumPy's functions take arrays"),
         (lambda: None.shape, "lack its return"),
+        (lambda: list(None), "reverse() and sort()"),
+        (lambda: sum(Tensor([1.0]) * 2.0), "x.sum()"),
+        (lambda: "weight"(), ".values()"),
+        (lambda: (3,)[1], "no shape[1]"),
     ],
 )
 def test_some_of_pythons_own_errors_are_explained(code, words):
-    with pytest.raises((TypeError, AttributeError)) as failure:
+    with pytest.raises((TypeError, AttributeError, IndexError)) as failure:
         code()
     assert words in explain_error(failure.type.__name__, str(failure.value))
 

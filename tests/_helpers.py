@@ -146,7 +146,9 @@ def _upstream_forgotten(operation: Callable, inputs: dict, upstream) -> str | No
     single, double = _fresh(inputs), _fresh(inputs)
     operation(*single)._backward(upstream)
     operation(*double)._backward(upstream * 2.0)
-    same = [np.any(x.grad) and np.allclose(x.grad, y.grad) for x, y in zip(single, double)]
+    same = [
+        np.any(x.grad) and np.isfinite(x.grad).all() and np.allclose(x.grad, y.grad) for x, y in zip(single, double)
+    ]
     if any(same):
         name = list(inputs)[same.index(True)]
         return f"Twice the upstream gradient makes no difference to {name}: `upstream` is not multiplied in."

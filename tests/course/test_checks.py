@@ -166,7 +166,7 @@ def test_a_rule_that_holds_its_result_is_found():
         (lambda: None.shape, "lack its return"),
         (lambda: list(None), "reverse() and sort()"),
         (lambda: sum(Tensor([1.0]) * 2.0), "x.sum()"),
-        (lambda: "weight"(), ".values()"),
+        (lambda: [name() for name in {"weight": 1}], ".values()"),
         (lambda: (3,)[1], "no shape[1]"),
     ],
 )

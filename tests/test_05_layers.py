@@ -683,7 +683,7 @@ def check_told(modules: dict, mode: str) -> None:
 def which_part() -> str | None:
     """The simplest thing to hold a tensor in, in which it is not found."""
     a, b = Tensor([5.0]), Tensor([6.0])
-    known = {a: None}  # a dict that has the tensor for a name
+    known = {a: Tensor([7.0])}  # a dict that has the tensor for a name
     collect_parameters(Box(a=a, b=b), "", known)
     if "a" not in known and "b" in known:
         return "`in found` looks through the names. The tensors found so far are found.values()."

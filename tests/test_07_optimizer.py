@@ -415,10 +415,11 @@ def test_after_the_last_step_it_stays_at_the_floor():
         what = f"cosine_schedule({step}, total_steps=10, peak=1.0, floor=0.1)"
         probe = first_that_tells(which_end, which_floor)
         check_close(cosine_schedule(step, 10, 1.0, floor=0.1), 0.1, what, tolerance=1e-6, probe=probe)
-    for step, wanted in ((3, 1.0), (4, 0.1), (5, 0.1)):
+    for step, allowed in ((3, (1.0,)), (4, (0.1, 1.0)), (5, (0.1,))):  # step 4 ends the warm-up, and everything
         what = f"cosine_schedule({step}, total_steps=4, peak=1.0, warmup_steps=4, floor=0.1)"
         rate = attempt(lambda step=step: cosine_schedule(step, 4, 1.0, 4, 0.1), lambda: NOTHING_BETWEEN)
-        check_close(rate, wanted, what, tolerance=1e-6)
+        if not any(np.isclose(rate, one) for one in allowed):
+            check_close(rate, allowed[0], what, tolerance=1e-6)
 
 
 # The harder suite: python grader.py 07 --goal
@@ -1027,7 +1028,7 @@ which_floor = which_formula(
 )
 
 NOTHING_BETWEEN = (
-    "Where the warm-up takes all the steps, nothing lies between the two: step total_steps has the floor already."
+    "Where the warm-up takes all the steps, nothing lies between the two, and nothing may be divided by 0."
 )
 which_end = which_formula(
     lambda: [cosine_schedule(step, 16, 3.0) for step in (16, 20, 24, 32)],

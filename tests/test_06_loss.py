@@ -472,8 +472,6 @@ def told(call, probe):
 def not_an_array(error):
     if "ambiguous" in str(error):
         return "Python's own max compares two things as a whole: here every number is to be compared for itself."
-    if "subscriptable" in str(error):
-        return "A Tensor cannot be indexed. A product with the one-hot rows picks as well."
     return None
 
 

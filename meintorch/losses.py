@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meintorch.activations import relu, stable_log_softmax
-from meintorch.shapes import sum
+from meintorch.shapes import mean, sum
 from meintorch.tensor import Tensor, as_tensor
 
 # Every loss takes reduction="mean" (of all the losses that there are), "sum", or "none" for the losses one by one.
@@ -125,23 +125,12 @@ def l2_penalty(parameters: Iterable[Tensor], strength: float) -> Tensor:
 def reduce(losses: Tensor, reduction: str) -> Tensor:
     """The mean or the sum of all losses, or the losses themselves for "none". Raises ValueError for anything else."""
     if reduction == "mean":
-        return _mean(losses)
+        return mean(losses)
     if reduction == "sum":
         return sum(losses)
     if reduction == "none":
         return losses
     raise ValueError(f'reduction is "mean", "sum" or "none", not {reduction!r}')
-
-
-def _mean(losses: Tensor) -> Tensor:
-    """`mean` over everything as a single node: every training step ends in it."""
-    out = Tensor(losses.data.mean(dtype=losses.dtype), (losses,), "mean")
-
-    def _backward(upstream):
-        losses.grad += np.full(losses.shape, upstream / losses.size, losses.dtype)
-
-    out._backward = _backward
-    return out
 
 
 def one_hot(labels: np.ndarray, like: Tensor) -> np.ndarray:

@@ -3,6 +3,7 @@
 Chapter 02 on a copy of the reference. Every save changes tensor.py; the clock stops at the last line of the result.
 """
 
+import re
 import shutil
 import statistics
 import subprocess
@@ -26,7 +27,7 @@ def main() -> None:
         with subprocess.Popen(watch, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8") as grader:
 
             def result() -> float:
-                while "31 of 31 checks" not in grader.stdout.readline():
+                while not re.search(r"(\d+) of \1 checks", grader.stdout.readline()):
                     pass
                 return time.perf_counter()
 

@@ -594,10 +594,7 @@ def shares(z, axis):
 
 
 def ask(probe):
-    try:
-        return probe()
-    except Exception:
-        return None
+    return first_that_tells(probe)()
 
 
 def arrived(function, data, upstream):

@@ -14,13 +14,13 @@ class Module:
     """Something with parameters that turns a tensor into another one: a layer, or a network of layers.
 
     A subclass sets its parameters (Tensors) and inner modules as attributes in `__init__`, alone or in lists and dicts,
-    and defines `forward(x)`. Calling the module calls `forward`.
+    and defines `forward(x)`. Calling the module calls `forward`, and hands on whatever else it is given.
     """
 
     training = True  # set by train() and eval(): some layers do something else while they learn
 
-    def __call__(self, x: Any) -> Tensor:
-        return self.forward(as_tensor(x))
+    def __call__(self, x: Any, *others: Any) -> Tensor:
+        return self.forward(as_tensor(x), *others)
 
     def forward(self, x: Tensor) -> Tensor:
         raise TypeError(f"{type(self).__name__} does not define forward(x)")

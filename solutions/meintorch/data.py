@@ -45,9 +45,30 @@ def load_words(n: int = 400) -> tuple[np.ndarray, list[str]]:
     Returns the text as a row of numbers, and the n commonest words, the commonest first. A number says which of them
     stands there; all other words are left out. The text differs a little from version to version of Python.
     """
-    from pydoc_data.topics import topics
-
-    text = re.findall("[a-z_]+", " ".join(topics[name] for name in sorted(topics)).lower())
+    text = re.findall("[a-z_]+", " ".join(manual()).lower())
     words = [word for word, _ in Counter(text).most_common(n)]
     number = {word: i for i, word in enumerate(words)}
     return np.array([number[word] for word in text if word in number]), words
+
+
+def load_text(held_out: int = 10) -> tuple[np.ndarray, np.ndarray, str]:
+    """The same manual, character by character: a text to learn from, and one to be tested with.
+
+    Returns both texts as rows of numbers, and the characters in a string: number 0 is the first of them, and so on.
+    Every paragraph is taken once, though some occur on several pages. Of ten, the last goes to the second text (or of
+    as many as `held_out` says).
+    """
+    paragraphs = list(dict.fromkeys(re.split(r"\n\s*\n", "\n\n".join(manual()))))
+    characters = "".join(sorted(set("\n".join(paragraphs))))
+    number = {character: i for i, character in enumerate(characters)}
+    other = paragraphs[held_out - 1 :: held_out]
+    del paragraphs[held_out - 1 :: held_out]
+    learn, test = (np.array([number[one] for one in "\n\n".join(text)]) for text in (paragraphs, other))
+    return learn, test, characters
+
+
+def manual() -> list[str]:
+    """The pages of Python's own language reference, as `help()` shows them."""
+    from pydoc_data.topics import topics
+
+    return [topics[name] for name in sorted(topics)]

@@ -1,0 +1,253 @@
+"""Chapter 12: a network that reads a text from left to right, and writes on."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from meintorch.activations import softmax, stable_log_softmax
+from meintorch.embedding import Embedding, concatenate
+from meintorch.grad_mode import no_grad
+from meintorch.layers import Dropout, Linear, Module, Sequential
+from meintorch.normalization import GELU, LayerNorm
+from meintorch.shapes import reshape, transpose
+from meintorch.tensor import Tensor
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: np.ndarray | None = None) -> Tensor:
+    """For each query a mean of all values, weighted by how well their keys fit the query.
+
+    query      shape (..., n, width): a row for each place that asks
+    key        shape (..., m, width): a row for each place that may be looked at
+    value      shape (..., m, v): what is to be found there
+    mask       an array (n, m), or one that broadcasts with it, to be added to the scores: -inf forbids to look
+    Returns shape (..., n, v). Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
+    """
+    # TODO 12.1: query times key, by the root of the width; plus the mask; softmax along each row; times the values.
+    raise NotImplementedError("TODO 12.1")
+
+
+def causal_mask(n: int, m: int) -> np.ndarray:
+    """What the last n of m places may look at: 0 for themselves and those before them, -inf for those after.
+
+    Returns shape (n, m), with a row for each place that asks, float64.
+    """
+    # TODO 12.2: row i is place m - n + i; from there on to the right is what comes later.
+    raise NotImplementedError("TODO 12.2")
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """Cut each row into pieces, one for each head: (batch, length, width) to (batch, heads, length, width / heads)."""
+    # TODO 12.3: cut the last axis in two, then bring the heads before the places.
+    raise NotImplementedError("TODO 12.3")
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """The pieces of all heads beside each other again: (batch, heads, length, k) to (batch, length, heads * k)."""
+    batch, heads, length, k = x.shape
+    return reshape(transpose(x, (0, 2, 1, 3)), (batch, length, heads * k))
+
+
+class Cache:
+    """Keys and values of all places so far, so that a text that grows need not be computed anew from its beginning."""
+
+    def __init__(self) -> None:
+        self.key: Tensor | None = None  # shape (batch, heads, places so far, width of a head)
+        self.value: Tensor | None = None
+
+    def __len__(self) -> int:
+        """How many places there are."""
+        return 0 if self.key is None else self.key.shape[2]
+
+    def add(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Put those of new places, shape (batch, heads, new, k), behind the others. Returns keys and values of all."""
+        # TODO 12.8: the first ones are kept as they are, later ones are put behind them, along the axis of the places.
+        raise NotImplementedError("TODO 12.8")
+
+
+class CausalSelfAttention(Module):
+    """Every place looks at itself and at those before it, with several heads, each in its own way.
+
+    Raises ValueError if the heads cannot share the width.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        dropout: float = 0.0,
+        dtype: Any = np.float64,
+        rng: np.random.Generator | None = None,
+    ):
+        if heads < 1 or width % heads:
+            raise ValueError(f"{heads} heads cannot share a width of {width} evenly")
+        self.heads = heads
+        self.query = Linear(width, width, dtype=dtype, rng=rng)
+        self.key = Linear(width, width, dtype=dtype, rng=rng)
+        self.value = Linear(width, width, dtype=dtype, rng=rng)
+        self.out = Sequential(Linear(width, width, dtype=dtype, rng=rng), Dropout(dropout, rng))
+
+    def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
+        """Shape (batch, length, width), which stays. With a cache the places in it come before those of x."""
+        query, key, value = (split_heads(part(x), self.heads) for part in (self.query, self.key, self.value))
+        if cache is not None:
+            key, value = cache.add(key, value)
+        # TODO 12.4: attention in each head, with the mask; the heads merged, and through the last layer.
+        raise NotImplementedError("TODO 12.4")
+
+
+class Block(Module):
+    """Attention, which brings information from other places, then two layers that work on each place alone.
+
+    Both are added to what was there, and both see it normalized ("pre-norm"): Xiong et al. 2020,
+    https://arxiv.org/abs/2002.04745
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        dropout: float = 0.0,
+        dtype: Any = np.float64,
+        rng: np.random.Generator | None = None,
+    ):
+        self.norm1 = LayerNorm(width, dtype)
+        self.attention = CausalSelfAttention(width, heads, dropout, dtype, rng)
+        self.norm2 = LayerNorm(width, dtype)
+        self.mlp = Sequential(
+            Linear(width, 4 * width, dtype=dtype, rng=rng),
+            GELU(),
+            Linear(4 * width, width, dtype=dtype, rng=rng),
+            Dropout(dropout, rng),
+        )
+
+    def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
+        """Shape (batch, length, width), which stays."""
+        # TODO 12.5: x plus what attention makes of it; that plus what the two layers make of it.
+        raise NotImplementedError("TODO 12.5")
+
+
+class Transformer(Module):
+    """A language model: it reads a text of numbered characters and gives, at every place, scores for the next one.
+
+    n        how many different characters there are
+    length   how many places it can read at a time
+    dropout  how much of what a block adds is dropped while it learns
+    dtype    float64 or float32; rng makes the start, and the dropout, repeatable
+    The table of the characters is also the matrix of the last layer: Press and Wolf 2017,
+    https://arxiv.org/abs/1608.05859
+    """
+
+    def __init__(
+        self,
+        n: int,
+        length: int,
+        width: int = 64,
+        heads: int = 4,
+        blocks: int = 2,
+        dropout: float = 0.0,
+        dtype: Any = np.float64,
+        rng: np.random.Generator | None = None,
+    ):
+        rng = rng or np.random.default_rng()
+        self.length = length
+        self.embedding = Embedding(n, width, dtype, rng)
+        self.positions = Embedding(length, width, dtype, rng)
+        self.blocks = [Block(width, heads, dropout, dtype, rng) for _ in range(blocks)]
+        self.norm = LayerNorm(width, dtype)
+        for table in (self.embedding, self.positions):
+            table.weight.data *= 0.02  # so that all characters are about equally likely at the start
+
+    def forward(self, ids: Any, caches: Sequence[Cache] | None = None) -> Tensor:
+        """Characters 0 to n - 1 in shape (batch, places) to scores in shape (batch, places, n).
+
+        caches  one for each block, if this text goes on where another one ended: they know its keys and values
+        Raises ValueError if there are more places than `length`, and as `embed` does for other ids.
+        """
+        past = len(caches[0]) if caches else 0
+        caches = caches or [None] * len(self.blocks)
+        places = np.arange(past, past + ids.shape[1])
+        if len(places) and places[-1] >= self.length:
+            raise ValueError(f"a text of {len(places) + past} characters: this model reads {self.length} at a time")
+        # TODO 12.6: a row for each character plus one for its place; all blocks; the norm; times the table once more.
+        raise NotImplementedError("TODO 12.6")
+
+
+def probabilities(scores: np.ndarray, temperature: float = 1.0, top_k: int | None = None) -> np.ndarray:
+    """What comes next, and how likely is it? From scores of shape (n,) to probabilities of shape (n,), both float64.
+
+    temperature  above 0: below 1 the likely becomes likelier, above 1 all come closer to each other
+    top_k        only this many of the likeliest are left; the others get 0. None: all of them
+    """
+    # TODO 12.7: all but the k best to -inf, all by the temperature, and softmax.
+    raise NotImplementedError("TODO 12.7")
+
+
+# Given from here on.
+
+
+def generate(
+    model: Transformer,
+    ids: Sequence[int],
+    n: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    rng: np.random.Generator | None = None,
+    cached: bool = True,
+) -> Iterator[int]:
+    """Write on: n more characters after `ids`, one by one as they come. With temperature 0 always the likeliest.
+
+    When all places of the model are full, it forgets the first half of them. `cached=False` computes every character
+    from all those before it, with the same result.
+    Raises ValueError for a temperature below 0, for a top_k below 1, or if there is nothing to begin with.
+    """
+    if not len(ids):
+        raise ValueError("generate needs at least one character to begin with")
+    if temperature < 0.0 or (top_k is not None and top_k < 1):
+        raise ValueError(f"a temperature is at least 0 and top_k at least 1, not {temperature} and {top_k}")
+    rng = rng or np.random.default_rng()
+    was_training = model.training
+    model.eval()
+    try:
+        window, caches = list(ids)[-model.length :], []
+        for _ in range(n):
+            if len(window) > model.length:
+                window, caches = window[-(model.length // 2 + 1) :], []
+            if cached and not caches:
+                caches = [Cache() for _ in model.blocks]
+            new = window[len(caches[0]) if caches else 0 :]
+            with no_grad():
+                scores = model(np.array([new]), caches).data[0, -1].astype(np.float64)
+            if temperature == 0.0:
+                choice = int(scores.argmax())
+            else:
+                top = top_k if top_k is None else min(top_k, len(scores))
+                choice = int(rng.choice(len(scores), p=probabilities(scores, temperature, top)))
+            window.append(choice)
+            yield choice
+    finally:
+        model.train(was_training)
+
+
+def bits_per_character(model: Transformer, ids: np.ndarray) -> float:
+    """How many bits of surprise each character of a text is to the model, on average: minus log2 of its probability.
+
+    The text is read in pieces of the model's length that overlap by half, so that (but for the first piece) every
+    character has at least half a piece before it. What does not fill half a piece at the end is left out.
+    Raises ValueError for a text that does not fill the model once.
+    """
+    if len(ids) <= model.length:
+        raise ValueError(f"this needs a text of {model.length + 1} characters at least, not {len(ids)}")
+    half = max(model.length // 2, 1)
+    pieces = np.lib.stride_tricks.sliding_window_view(ids, model.length + 1)[::half]
+    was_training = model.training
+    model.eval()
+    total, count = 0.0, 0
+    with no_grad():
+        for i, piece in enumerate(pieces):
+            logarithms = stable_log_softmax(model(piece[None, :-1]).data[0].astype(np.float64), -1)
+            right = logarithms[np.arange(model.length), piece[1:]]
+            right = right if i == 0 else right[model.length - half :]
+            total, count = total - right.sum(), count + len(right)
+    model.train(was_training)
+    return float(total / count / np.log(2.0))

@@ -1,0 +1,1176 @@
+"""The checks of chapter 12: python grader.py 12"""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from meintorch import transformer
+from meintorch.losses import cross_entropy
+from meintorch.optim import Adam
+from meintorch.tensor import Tensor
+from meintorch.training import train_step
+from meintorch.transformer import (
+    Block,
+    Cache,
+    CausalSelfAttention,
+    Transformer,
+    attention,
+    causal_mask,
+    generate,
+    merge_heads,
+    probabilities,
+    split_heads,
+)
+from tests._helpers import CheckFailed, check_close, check_gradient, first_that_tells, which_formula
+
+SENTENCE = "to be, or not to be, that is the question"
+
+
+@pytest.mark.task("12.8")
+def test_a_model_of_one_block_learns_a_sentence_by_heart_and_writes_it():
+    """From its first letter on, always the likeliest next one. It takes sixty steps and a tenth of a second."""
+    characters, ids = numbered(SENTENCE)
+    model = Transformer(len(characters), length=48, width=32, heads=4, blocks=1, rng=np.random.default_rng(0))
+    optimizer = Adam(model.parameters(), lr=0.01)
+    for _ in range(60):
+        loss = train_step(model, cross_entropy, optimizer, ids[None, :-1], ids[None, 1:])
+    if not loss < 0.1:
+        raise CheckFailed(f"after 60 steps on one sentence the loss is {loss:.3f}, expected less than 0.1")
+    rest = explained(lambda: list(generate(model, ids[:1], len(ids) - 1, temperature=0.0)), which_cache)
+    written = "".join(characters[i] for i in [ids[0], *rest])
+    if written != SENTENCE:
+        raise CheckFailed(
+            f'the sentence is learned, the loss is {loss:.3f}. From its first letter on the model writes\n"{written}", '
+            f'expected\n"{SENTENCE}"',
+            first_that_tells(which_cache)(),
+        )
+
+
+@pytest.mark.task("12.6")
+def test_no_place_sees_what_comes_after_it():
+    """Shown by gradients: the scores at a place depend on the places up to it, and on no later one."""
+    model = small_model(2)
+    seen = np.zeros((5, 5), bool)
+    for place in range(5):
+        model.positions.weight.zero_grad()
+        scores = model(np.array([[3, 1, 4, 1, 5]]))
+        pick = np.zeros(scores.shape)
+        pick[0, place] = np.random.default_rng(place).standard_normal(scores.shape[2])
+        scores.backward(pick)
+        seen[place] = np.abs(model.positions.weight.grad[:5]).max(axis=1) > 1e-12
+    later, earlier = np.triu(seen, 1), np.tril(np.ones((5, 5), bool)) & ~seen
+    if later.any():
+        place, other = (int(one[0]) for one in np.nonzero(later))
+        raise CheckFailed(
+            f"the scores at place {place} have a slope in the row of place {other}, which comes later: "
+            "the model sees what it is to predict"
+        )
+    if earlier.any():
+        place, other = (int(one[0]) for one in np.nonzero(earlier))
+        raise CheckFailed(f"the scores at place {place} have no slope in the row of place {other}, which they may see")
+
+
+# 12.1 Attention
+
+QUERY = [[2.0, 0.0, 0.0, 0.0]]
+KEYS = [[0.0, 0.0, 0.0, 0.0], [0.0, 5.0, 0.0, 0.0], [np.log(2.0), 0.0, 0.0, 0.0]]
+VALUES = [[10.0], [20.0], [30.0]]
+
+
+@pytest.mark.task("12.1")
+def test_a_query_gets_a_mean_of_the_values_weighted_by_how_well_the_keys_fit():
+    """The scores are 0, 0 and log 2, the weights 1/4, 1/4 and 1/2."""
+    check_attention(QUERY, KEYS, VALUES, None, [[22.5]], "query [[2, 0, 0, 0]]")
+
+
+@pytest.mark.task("12.1")
+def test_where_the_mask_says_minus_infinity_nobody_looks():
+    """The third value has no weight left, and the other two have one half each."""
+    mask = np.array([[0.0, 0.0, -np.inf]])
+    check_attention(QUERY, KEYS, VALUES, mask, [[15.0]], "query [[2, 0, 0, 0]] and mask [[0, 0, -inf]]")
+
+
+@pytest.mark.task("12.1")
+def test_a_mask_may_also_push_a_little():
+    """log 3 is added to a score of 0: the weights are 3, 1 and 2 parts of six."""
+    mask = np.array([[np.log(3.0), 0.0, 0.0]])
+    check_attention(QUERY, KEYS, VALUES, mask, [[110.0 / 6.0]], "query [[2, 0, 0, 0]] and mask [[log 3, 0, 0]]")
+
+
+@pytest.mark.task("12.1")
+def test_every_query_of_every_matrix_in_a_stack_asks_for_itself():
+    query, key, value = (numbers(*shape) for shape in ((2, 3, 2, 4), (2, 3, 5, 4), (2, 3, 5, 6)))
+    mask = np.triu(np.full((2, 5), -np.inf), 4)
+    check_attention(query, key, value, mask, by_hand(query, key, value, mask), "a stack of 2 times 3 matrices")
+
+
+@pytest.mark.task("12.1")
+def test_query_key_and_value_all_get_their_gradients():
+    mask = np.triu(np.full((3, 3), -np.inf), 1)
+    arrays = [numbers(2, 3, 2), numbers(2, 3, 2) + 0.5, numbers(2, 3, 4)]
+    check_gradient(lambda *them: attention(*them, mask), *arrays, name="attention of query, key and value", make=Tensor)
+
+
+@pytest.mark.task("12.1")
+def test_attention_keeps_float32():
+    arrays = [numbers(1, 2, 4).astype(np.float32) for _ in range(3)]
+    out = attention(*[Tensor(array) for array in arrays], np.triu(np.full((2, 2), -np.inf), 1))
+    if out.dtype != np.float32:
+        raise CheckFailed(f"attention of float32 tensors is {out.dtype}", "Numbers were promoted on the way.")
+
+
+# 12.2 The mask
+
+
+@pytest.mark.task("12.2")
+def test_every_place_may_look_at_itself_and_at_what_came_before():
+    inf = np.inf
+    check_mask(3, 3, [[0.0, -inf, -inf], [0.0, 0.0, -inf], [0.0, 0.0, 0.0]])
+    check_mask(1, 1, [[0.0]])
+
+
+@pytest.mark.task("12.2")
+def test_with_fewer_rows_they_are_the_last_places():
+    inf = np.inf
+    check_mask(2, 4, [[0.0, 0.0, 0.0, -inf], [0.0, 0.0, 0.0, 0.0]])
+    check_mask(1, 3, [[0.0, 0.0, 0.0]])
+    check_mask(3, 5, [[0.0, 0.0, 0.0, -inf, -inf], [0.0, 0.0, 0.0, 0.0, -inf], [0.0, 0.0, 0.0, 0.0, 0.0]])
+
+
+@pytest.mark.task("12.2")
+def test_a_mask_is_an_array_of_its_own():
+    """Whoever writes into one must not change the next."""
+    causal_mask(2, 2)[...] = 7.0
+    check_mask(2, 2, [[0.0, -np.inf], [0.0, 0.0]])
+
+
+# 12.3 Heads
+
+
+@pytest.mark.task("12.3")
+def test_each_head_gets_its_piece_of_every_row():
+    check_split(1, 2, 4, 2, [[[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]])
+
+
+@pytest.mark.task("12.3")
+def test_a_single_head_gets_whole_rows_and_as_many_as_the_width_get_a_number_each():
+    check_split(1, 2, 3, 1, [[[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]])
+    check_split(1, 2, 3, 3, [[[[1.0], [4.0]], [[2.0], [5.0]], [[3.0], [6.0]]]])
+
+
+@pytest.mark.task("12.3")
+def test_texts_of_a_batch_are_not_mixed():
+    first = np.arange(1.0, 13.0).reshape(3, 4)[:, [[0, 1], [2, 3]]].transpose(1, 0, 2)
+    check_split(2, 3, 4, 2, np.stack([first, first + 12.0]))
+
+
+@pytest.mark.task("12.3")
+def test_merging_the_heads_brings_the_rows_back():
+    x = Tensor(numbers(2, 3, 6))
+    check_close(merge_heads(split(x, 3)).data, x.data, "merge_heads(split_heads(x, 3)) of shape (2, 3, 6)")
+
+
+@pytest.mark.task("12.3")
+def test_splitting_passes_gradients_on():
+    check_gradient(lambda x: split_heads(x, 2), numbers(2, 3, 4), name="split_heads(x, 2)", make=Tensor)
+
+
+# 12.4 Self-attention
+
+
+@pytest.mark.task("12.4")
+def test_every_head_attends_and_their_results_are_mixed():
+    layer, x = self_attention(4, 2), numbers(2, 3, 4)
+    check_layer(layer, x, None, "CausalSelfAttention(4, heads=2) of an x of shape (2, 3, 4)")
+
+
+@pytest.mark.task("12.4")
+def test_one_head_is_the_same_with_whole_rows():
+    layer, x = self_attention(3, 1), numbers(1, 4, 3)
+    check_layer(layer, x, None, "CausalSelfAttention(3, heads=1) of an x of shape (1, 4, 3)")
+
+
+@pytest.mark.task("12.4")
+def test_what_comes_later_does_not_change_what_came_before():
+    layer, x = self_attention(4, 2), numbers(1, 5, 4)
+    changed = x.copy()
+    changed[0, 3:] += 10.0
+    before, after = layer(x).data[0, :3], layer(changed).data[0, :3]
+    if not np.allclose(before, after):
+        raise CheckFailed(
+            "places 3 and 4 of x have changed, and with them the result at places 0 to 2, which come before",
+            "Is the mask passed on to attention?",
+        )
+
+
+@pytest.mark.task("12.4")
+def test_with_a_cache_there_are_more_keys_than_queries():
+    """A stand-in for the cache puts the keys and values of two earlier places before those of x."""
+    layer, x = self_attention(4, 2), numbers(1, 3, 4)
+    cache = Earlier(numbers(1, 2, 2, 2), numbers(1, 2, 2, 2) - 1.0)
+    check_layer(layer, x, cache, "CausalSelfAttention(4, heads=2) of three places, with two more in the cache")
+
+
+@pytest.mark.task("12.4")
+def test_all_weights_of_self_attention_get_gradients():
+    layer = self_attention(4, 2)
+    layer(numbers(1, 3, 4)).backward(numbers(1, 3, 4) + 1.0)
+    # A bias of the keys moves all scores of a row alike, which softmax does not notice: its gradient is 0.
+    still = [name for name, one in layer.named_parameters().items() if name != "key.bias" and not one.grad.any()]
+    if still:
+        raise CheckFailed(f"after backward() nothing has arrived at {', '.join(still)}")
+
+
+# 12.5 The block
+
+
+@pytest.mark.task("12.5")
+def test_a_block_adds_what_attention_makes_of_x_and_then_what_two_layers_make_of_that():
+    check_block(numbers(2, 3, 4), None, "Block(4, heads=2) of an x of shape (2, 3, 4)")
+
+
+@pytest.mark.task("12.5")
+def test_a_block_hands_the_cache_on():
+    block, x = stand_in_block(), numbers(1, 3, 4)
+    cache = object()
+    block(x, cache)
+    if block.attention.caches != [cache]:
+        raise CheckFailed(
+            "the attention of the block was called without the cache that the block was given",
+            "attention takes it as its second argument.",
+        )
+
+
+@pytest.mark.task("12.5")
+def test_where_both_branches_give_nothing_x_passes_through():
+    block, x = Block(4, 2, rng=np.random.default_rng(0)), numbers(1, 3, 4)
+    for layer in (block.attention.out.children()["0"], block.mlp.children()["2"]):
+        layer.weight.data[...] = 0.0
+    check_close(
+        block(x).data, x, "a block whose two branches give 0 is to give back x:\nblock(x)", probe=probe_of_block(x)
+    )
+
+
+@pytest.mark.task("12.5")
+def test_gradients_go_through_both_branches_and_past_them():
+    block = Block(4, 2, rng=np.random.default_rng(0))
+    check_gradient(lambda x: block(x), numbers(1, 3, 4), name="Block(4, heads=2)", make=Tensor)
+
+
+# 12.6 The model
+
+
+@pytest.mark.task("12.6")
+def test_characters_and_places_are_added_then_the_blocks_the_norm_and_the_table_again():
+    check_model(small_model(2), [[3, 1, 4], [1, 5, 0]], "a Transformer of two blocks, for two texts of 3 characters")
+
+
+@pytest.mark.task("12.6")
+def test_without_any_block_the_scores_are_products_of_the_table_with_itself():
+    """One character, width 2: its row plus that of place 0 is [3, 1], which is normalized to [1, -1]."""
+    model = Transformer(3, length=4, width=2, heads=1, blocks=0)
+    model.embedding.weight.data[...] = [[2.0, 1.0], [5.0, 2.0], [0.0, 4.0]]
+    model.positions.weight.data[0] = [1.0, 0.0]
+    found = model(np.array([[0]])).data
+    check_close(
+        np.round(found, 3),
+        [[[1.0, 3.0, -4.0]]],
+        "rows [2, 1], [5, 2] and [0, 4], place 0 [1, 0], no block:\nthe scores after character 0",
+        probe=probe_of_model(model, [[0]]),
+    )
+
+
+@pytest.mark.task("12.6")
+def test_the_table_learns_from_both_its_ends():
+    """A character that is not in the text gets a gradient all the same: from the scores."""
+    model = small_model(1)
+    model(np.array([[3, 1]])).backward(numbers(1, 2, 6) + 1.0)
+    rows = np.abs(model.embedding.weight.grad).max(axis=1)
+    if not (rows > 0.0).all():
+        raise CheckFailed(
+            f"after a text of characters 3 and 1 the rows {np.nonzero(rows == 0.0)[0].tolist()} of the table have no "
+            "gradient, though each of them has a score",
+            "The scores are products with the table itself, not with a copy or with its .data.",
+        )
+
+
+@pytest.mark.task("12.6")
+def test_every_block_gets_its_own_cache():
+    model = small_model(2)
+    blocks = [Recorder(), Recorder()]
+    model.blocks = blocks
+    look = probe_of_model(small_model(2), [[3, 1, 4], [1, 5, 0]])
+    caches = [Earlier(np.zeros((1, 2, 0, 2)), np.zeros((1, 2, 0, 2))) for _ in blocks]
+    model(np.array([[3, 1]]), caches)
+    for i, (block, cache) in enumerate(zip(blocks, caches)):
+        if block.caches != [cache]:
+            raise CheckFailed(
+                f"block {i} was not called once with caches[{i}]",
+                first_that_tells(look)() or "Each block takes its own cache as second argument.",
+            )
+    model(np.array([[3, 1]]))
+    if any(block.caches[1:] != [None] for block in blocks):
+        raise CheckFailed("without caches, every block is to be called once with None, or with no cache at all")
+
+
+@pytest.mark.task("12.6")
+def test_with_a_cache_the_places_are_counted_on():
+    """Two places are in the cache, so these are places 2 and 3."""
+    model = small_model(0)
+    model.blocks = []
+    caches = [Earlier(np.zeros((1, 2, 2, 2)), np.zeros((1, 2, 2, 2)))]
+    found = model(np.array([[3, 1]]), caches).data
+    wanted = model_by_hand(model, [[3, 1]], past=2)
+    what = "characters 3 and 1, with two places in the caches, no block:\nthe scores"
+    check_close(found, wanted, what, probe=probe_of_model(model, [[3, 1]]))
+
+
+# 12.7 Probabilities
+
+
+@pytest.mark.task("12.7")
+def test_scores_become_probabilities():
+    check_probabilities([0.0, np.log(2.0), 0.0], 1.0, None, [0.25, 0.5, 0.25], "[0, log 2, 0]")
+
+
+@pytest.mark.task("12.7")
+def test_a_low_temperature_makes_the_likely_likelier_and_a_high_one_evens_out():
+    """Half the temperature squares the ratios: 1, 4 and 1 parts of six. Twice of it takes their roots."""
+    check_probabilities([0.0, np.log(2.0), 0.0], 0.5, None, [1 / 6, 4 / 6, 1 / 6], "[0, log 2, 0]")
+    check_probabilities([0.0, np.log(4.0), 0.0], 2.0, None, [0.25, 0.5, 0.25], "[0, log 4, 0]")
+
+
+@pytest.mark.task("12.7")
+def test_only_the_k_likeliest_are_left():
+    scores, shown = [np.log(3.0), 0.0, np.log(2.0), np.log(6.0)], "[log 3, 0, log 2, log 6]"
+    check_probabilities(scores, 1.0, 2, [1 / 3, 0.0, 0.0, 2 / 3], shown)
+    check_probabilities(scores, 1.0, 1, [0.0, 0.0, 0.0, 1.0], shown)
+    check_probabilities(scores, 1.0, 4, [3 / 12, 1 / 12, 2 / 12, 6 / 12], shown)
+
+
+@pytest.mark.task("12.7")
+def test_temperature_and_top_k_work_together():
+    scores, shown = [np.log(3.0), 0.0, np.log(2.0), np.log(6.0)], "[log 3, 0, log 2, log 6]"
+    check_probabilities(scores, 0.5, 2, [9 / 45, 0.0, 0.0, 36 / 45], shown)
+
+
+@pytest.mark.task("12.7")
+def test_large_scores_and_low_temperatures_do_not_overflow():
+    check_probabilities([1000.0, 1000.0, -1000.0], 0.01, None, [0.5, 0.5, 0.0], "[1000, 1000, -1000]")
+
+
+@pytest.mark.task("12.7")
+def test_the_scores_themselves_stay_as_they_are():
+    scores = np.array([3.0, 1.0, 2.0])
+    probabilities(scores, 2.0, 1)
+    check_close(
+        scores, np.array([3.0, 1.0, 2.0]), "after probabilities(scores, 2.0, top_k=1), scores", probe=lambda: WRITTEN
+    )
+
+
+# 12.8 The cache
+
+
+@pytest.mark.task("12.8")
+def test_the_first_keys_and_values_are_kept_and_given_back():
+    key, value = Tensor(numbers(1, 2, 3, 4)), Tensor(numbers(1, 2, 3, 4) + 1.0)
+    cache = Cache()
+    check_added(cache, key, value, key.data, value.data, "a new cache, add(key, value) with three places")
+
+
+@pytest.mark.task("12.8")
+def test_later_ones_are_put_behind_along_the_places():
+    """By hand: two heads of width 1. One place is there, one is added."""
+    cache = Cache()
+    cache.add(Tensor([[[[1.0]], [[2.0]]]]), Tensor([[[[10.0]], [[20.0]]]]))
+    key, value = Tensor([[[[3.0]], [[4.0]]]]), Tensor([[[[30.0]], [[40.0]]]])
+    what = "a cache with one place, add(key, value) with one more"
+    check_added(
+        cache,
+        key,
+        value,
+        np.array([[[[1.0], [3.0]], [[2.0], [4.0]]]]),
+        np.array([[[[10.0], [30.0]], [[20.0], [40.0]]]]),
+        what,
+    )
+
+
+@pytest.mark.task("12.8")
+def test_a_cache_goes_on_growing():
+    cache, parts = Cache(), [numbers(2, 1, n, 3) for n in (2, 1, 3)]
+    for i, part in enumerate(parts):
+        so_far = np.concatenate(parts[: i + 1], 2)
+        what = f"add() for the {('first', 'second', 'third')[i]} time, with 2, 1 and 3 places"
+        check_added(cache, Tensor(part), Tensor(-part), so_far, -so_far, what)
+
+
+@pytest.mark.task("12.8")
+def test_a_text_in_pieces_gives_the_same_scores_as_in_one():
+    model, ids = small_model(2), np.array([[3, 1, 4, 1, 5]])
+    whole, caches = model(ids).data, [Cache(), Cache()]
+    pieces = [model(ids[:, start:end], caches).data for start, end in ((0, 2), (2, 3), (3, 5))]
+    check_close(np.concatenate(pieces, 1), whole, "five characters, read as 2, 1 and 2 with a cache:\nthe scores")
+
+
+@pytest.mark.task("12.8")
+def test_generating_with_a_cache_gives_the_same_text():
+    model = small_model(2)
+    model.embedding.weight.data *= 50.0
+    for start in range(6):
+        ways = [
+            list(generate(model, [start], 20, 0.8, 3, np.random.default_rng(start), cached=cached))
+            for cached in (False, True)
+        ]
+        if ways[0] != ways[1]:
+            raise CheckFailed(f"after {start} comes {ways[0]} without a cache, and {ways[1]} with one")
+
+
+# What the checks above are made of.
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape) + 10 * len(shape)).uniform(-1.0, 1.0, shape)
+
+
+def numbered(text):
+    characters = "".join(sorted(set(text)))
+    return characters, np.array([characters.index(one) for one in text])
+
+
+def filled(module, scale=1.0):
+    """The module, with numbers in every parameter that depend on its name and shape alone."""
+    for name, parameter in module.named_parameters().items():
+        parameter.data = scale * np.random.default_rng(zlib.crc32(name.encode())).uniform(-1.0, 1.0, parameter.shape)
+    return module
+
+
+def small_model(blocks):
+    return filled(Transformer(6, 8, 4, 2, blocks, rng=np.random.default_rng(0)))
+
+
+def explained(call, *probes):
+    """What call() gives. Where it ends in an error, that gets the cause which a probe can tell."""
+    try:
+        return call()
+    except (NotImplementedError, CheckFailed):
+        raise
+    except Exception as error:
+        error.diagnosis = first_that_tells(*probes)() or getattr(error, "diagnosis", None)
+        raise
+
+
+def softmax_by_hand(scores, axis=-1):
+    shares = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return shares / shares.sum(axis=axis, keepdims=True)
+
+
+def by_hand(query, key, value, mask=None, scale=0.5, axis=-1):
+    """Attention in plain NumPy. scale  the power of the width by which the scores are divided"""
+    scores = query @ np.swapaxes(key, -1, -2) / query.shape[-1] ** scale
+    return softmax_by_hand(scores + (0.0 if mask is None else mask), axis) @ value
+
+
+def check_attention(query, key, value, mask, wanted, what):
+    look = first_that_tells(which_mask, which_attention, which_axes)
+    out = explained(lambda: attention(Tensor(query), Tensor(key), Tensor(value), mask), look)
+    check_close(result(out, "attention"), np.asarray(wanted), f"attention with {what}:\nthe result", probe=look)
+
+
+def result(out, name):
+    """The numbers of a Tensor. Anything else is no result of a function of Tensors."""
+    if not isinstance(out, Tensor):
+        raise CheckFailed(
+            f"{name} has returned {type(out).__name__}, expected a Tensor",
+            "Nothing comes back: is there a return?"
+            if out is None
+            else "Operations on Tensors give a Tensor, through which gradients go back.",
+        )
+    return out.data
+
+
+def which_attention():
+    """On other numbers, without a mask: does it what a known mistake does?"""
+    query, key, value = numbers(5, 3), numbers(5, 3) * 2.0 + 1.0, numbers(5, 3) - 2.0
+    ways = {
+        "The scores are not scaled: each is divided by the root of the width.": by_hand(query, key, value, scale=0.0),
+        "The scores are divided by the width, not by its root.": by_hand(query, key, value, scale=1.0),
+        "The scores are multiplied by the root of the width, and not divided.": by_hand(query, key, value, scale=-0.5),
+        "Softmax goes along the wrong axis: each query shares itself out among the keys, axis -1.": by_hand(
+            query, key, value, axis=-2
+        ),
+        "Keys and queries have changed places.": by_hand(key, query, value),
+        "The weights are taken of the keys, and not of the values.": by_hand(query, key, key),
+        "Softmax is missing: the scores are no weights yet.": query @ key.T / 3**0.5 @ value,
+        "The scores are divided by the root of the number of keys, and not of the width.": by_hand(
+            query * (3 / 5) ** 0.5, key, value
+        ),
+        "That is the weights. They are for a mean of the values.": softmax_by_hand(query @ key.T / 3**0.5),
+    }
+    return which_formula(lambda: attention(Tensor(query), Tensor(key), Tensor(value)).data, ways)()
+
+
+def which_axes():
+    """With how many axes does it go wrong?"""
+
+    def goes(*front):
+        x = Tensor(numbers(*front, 3, 4))
+        try:
+            return attention(x, x, x, np.zeros((3, 3))).shape == x.shape
+        except Exception:
+            return False
+
+    works = [front for front in ((), (2,), (2, 2)) if goes(*front)]
+    if len(works) == 1:
+        return (
+            f"It works if the key has {len(works[0]) + 2} axes, and else not: its last two are to be turned around, "
+            "however many stand in front of them."
+        )
+    square = [numbers(3, 3), numbers(3, 3) + 1.0, numbers(3, 3) - 1.0]
+    turned = "The keys are not turned around: a row of the scores holds products with all the keys."
+    ways = {turned: by_hand(square[0], square[1].T, square[2])}
+    return which_formula(lambda: attention(*[Tensor(one) for one in square], np.zeros((3, 3))).data, ways)()
+
+
+def which_mask():
+    """Without a mask all is well: what happens to it?"""
+    query, key, value = numbers(3, 3), numbers(3, 3) * 2.0 + 1.0, numbers(3, 3) - 2.0
+    mask, free = np.log([[2.0, 3.0, 1.0]] * 3), by_hand(query, key, value)
+    goes = []
+    for one in (None, mask):
+        try:
+            goes.append(attention(Tensor(query), Tensor(key), Tensor(value), one) is not None)
+        except Exception:
+            goes.append(False)
+    if goes == [False, True]:
+        return "It works with a mask and not without: None is no mask, and nothing is added then."
+    if goes == [True, False]:
+        return "It works without a mask and not with one. Is it None or not? `if mask is not None:` asks just that."
+    if not np.allclose(attention(Tensor(query), Tensor(key), Tensor(value)).data, free):
+        return None
+    scores = query @ key.T / 3**0.5
+    ways = {
+        "The mask is not used.": free,
+        "The mask is added after softmax. It belongs to the scores.": (softmax_by_hand(scores) + mask) @ value,
+        "The mask is multiplied, and not added.": softmax_by_hand(scores * mask) @ value,
+        "The mask is subtracted, and not added.": by_hand(query, key, value, -mask),
+        "The mask is added before the scores are scaled.": by_hand(query, key, value, mask / 3**0.5),
+    }
+    return which_formula(lambda: attention(Tensor(query), Tensor(key), Tensor(value), mask).data, ways)()
+
+
+def check_mask(n, m, wanted):
+    found, wanted = causal_mask(n, m), np.array(wanted)
+    what = f"causal_mask({n}, {m})"
+    if isinstance(found, np.ndarray) and found.dtype == bool:
+        raise CheckFailed(
+            f"{what} holds True and False, expected 0 and -inf", "It is added to the scores: 0 where one may look."
+        )
+    if isinstance(found, np.ndarray) and found.shape == wanted.shape:
+        found = np.where(found <= -1e9, -np.inf, found).astype(wanted.dtype)  # as good as -inf
+    check_close(found, wanted, what, probe=which_triangle)
+
+
+def which_triangle():
+    square, wide = (np.asarray(causal_mask(*sizes), dtype=float) for sizes in ((3, 3), (2, 4)))
+    if np.isnan(square).any():
+        return "0 times -inf is nan: take -inf for whole numbers of places, and zeros elsewhere, without multiplying."
+    if wide.shape in ((2, 2), (4, 4)):
+        return "The mask need not be square: a row for each of the n places that ask, and m columns."
+    if square.shape != (3, 3) or wide.shape != (2, 4):
+        return None
+    closed = square < -1.0
+    if (square > 1.0).any():
+        return "There is a plus infinity: it would draw all the weight. What must not be seen gets minus infinity."
+    if not closed.any():
+        return "Nothing is closed: places that come later get -inf."
+    if np.array_equal(closed, np.tril(np.ones((3, 3), bool), -1)):
+        return "Row 0 sees everything and row 2 only itself: what comes before is closed, and not what comes after."
+    if np.array_equal(closed, np.triu(np.ones((3, 3), bool))):
+        return "A place does not see itself: the diagonal is open."
+    if np.array_equal(closed, np.tril(np.ones((3, 3), bool))):
+        return "What is open and what is closed have changed places."
+    if np.array_equal(closed, np.triu(np.ones((3, 3), bool), 2)):
+        return "Each place sees the next one too: what is closed begins one further to the left."
+    if not np.array_equal(closed, np.triu(np.ones((3, 3), bool), 1)):
+        return None
+    if (square[~closed] != 0.0).any():
+        return f"Where one may look it holds {square[~closed][0]:.4g}, which is added to the scores. 0 changes nothing."
+    if np.array_equal(wide < -1.0, np.triu(np.ones((2, 4), bool), 1)):
+        return "With 2 rows of 4 the first row is place 2, and not place 0: the rows are the last places."
+    return None
+
+
+def split(x, heads):
+    out = split_heads(x, heads)
+    result(out, "split_heads")
+    return out
+
+
+def check_split(batch, length, width, heads, wanted):
+    x = Tensor(np.arange(1.0, batch * length * width + 1.0).reshape(batch, length, width))
+    what = f"split_heads of the numbers 1 to {x.size} in shape {x.shape}, with {heads} heads"
+    found = explained(lambda: result(split_heads(x, heads), "split_heads"), which_cut, which_division)
+    check_close(found, np.asarray(wanted), what, probe=which_cut)
+
+
+def which_division():
+    try:
+        split_heads(Tensor(numbers(1, 2, 4)), 2)
+    except TypeError as error:
+        if "float" in str(error):
+            return "4 / 2 is 2.0, and a shape consists of whole numbers: // divides without a rest."
+    return None
+
+
+def which_cut():
+    x = np.arange(48.0).reshape(2, 4, 6)
+    ways = {
+        "The numbers were only put into the new shape: places and heads are mixed. First the width is cut in two axes, "
+        "then the axes change places.": x.reshape(2, 3, 4, 2),
+        "The width was cut the other way around: head 0 has numbers 0, 3, ... of a row, and not the first ones.": (
+            x.reshape(2, 4, 2, 3).transpose(0, 3, 1, 2)
+        ),
+        "The width is cut, but the heads still come after the places.": x.reshape(2, 4, 3, 2),
+        "Within the heads, places and numbers have changed places.": x.reshape(2, 4, 3, 2).transpose(0, 2, 3, 1),
+        "The heads have come before the texts of the batch.": x.reshape(2, 4, 3, 2).transpose(2, 0, 1, 3),
+        "The pieces have as many numbers as there are heads: it is the number of pieces.": (
+            x.reshape(2, 4, 2, 3).transpose(0, 2, 1, 3)
+        ),
+        "All axes are turned around. Only heads and places change places.": x.reshape(2, 4, 3, 2).T,
+        "The last two axes have changed places. It is heads and places that do.": (
+            x.reshape(2, 4, 3, 2).transpose(0, 1, 3, 2)
+        ),
+    }
+    return which_formula(lambda: split_heads(Tensor(x), 3).data, ways)()
+
+
+def through(layer, x):
+    return x @ layer.weight.data + layer.bias.data
+
+
+def out(layer, x):
+    return layer.out(Tensor(x)).data
+
+
+def parts(x, heads):
+    return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+
+
+def together(x):
+    return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
+
+
+class Earlier:
+    """A stand-in for a Cache with some places in it."""
+
+    def __init__(self, key, value):
+        self.key, self.value = key, value
+
+    def __len__(self):
+        return self.key.shape[2]
+
+    def add(self, key, value):
+        return tuple(Tensor(np.concatenate([old, new.data], 2)) for old, new in ((self.key, key), (self.value, value)))
+
+
+def self_attention(width, heads):
+    return filled(CausalSelfAttention(width, heads, rng=np.random.default_rng(0)), 2.0)
+
+
+def attended(layer, x, cache=None, masked=True, heads=None, wrong=lambda mixed: together(mixed)):
+    """What self-attention gives, in plain NumPy; before the last layer."""
+    heads = heads or layer.heads
+    query, key, value = (parts(through(part, x), heads) for part in (layer.query, layer.key, layer.value))
+    if cache is not None:
+        key, value = np.concatenate([cache.key, key], 2), np.concatenate([cache.value, value], 2)
+    n, m = query.shape[2], key.shape[2]
+    return wrong(by_hand(query, key, value, np.triu(np.full((n, m), -np.inf), m - n + 1) if masked else None))
+
+
+def check_layer(layer, x, cache, what):
+    wanted = out(layer, attended(layer, x, cache))
+
+    def look():
+        mixed = lambda found: found.reshape(x.shape)  # noqa: E731
+        ways = {
+            "The mask is not used: every place sees all the others.": out(
+                layer, attended(layer, x, cache, masked=False)
+            ),
+            "The last layer, self.out, is missing.": attended(layer, x, cache),
+            "The heads were put into the shape of x without changing places: merge_heads is given.": out(
+                layer, attended(layer, x, cache, wrong=mixed)
+            ),
+            "x was added. That is what the block does, in 12.5.": wanted + x,
+        }
+        return which_formula(lambda: layer(x, cache).data, ways)()
+
+    looks = first_that_tells(look, lambda: which_arguments(layer, x, cache))
+    found = explained(lambda: result(layer(x, cache), "CausalSelfAttention"), looks)
+    check_close(found, wanted, f"{what}:\nthe result", probe=looks)
+
+
+def which_arguments(layer, x, cache):
+    """Watch what is given to causal_mask, attention and merge_heads."""
+    given = {}
+
+    def watched(name, function):
+        def call(*arguments, **named):
+            given[name] = (*arguments, *named.values())
+            return function(*arguments, **named)
+
+        return call
+
+    before = {name: getattr(transformer, name) for name in ("causal_mask", "attention", "merge_heads")}
+    try:
+        for name, function in before.items():
+            setattr(transformer, name, watched(name, function))
+        layer(x, cache)
+    except Exception:
+        pass  # what was given before it failed is what counts
+    finally:
+        for name, function in before.items():
+            setattr(transformer, name, function)
+    query, key, value = (parts(through(part, x), layer.heads) for part in (layer.query, layer.key, layer.value))
+    if cache is not None:
+        key, value = np.concatenate([cache.key, key], 2), np.concatenate([cache.value, value], 2)
+    sizes = query.shape[2], key.shape[2]
+    if "attention" not in given:
+        return "attention is never called."
+    if "causal_mask" in given and given["causal_mask"] != sizes:
+        asked = ", ".join(map(str, given["causal_mask"]))
+        return (
+            f"causal_mask was asked for ({asked}), expected {sizes}: there are {sizes[0]} queries and {sizes[1]} keys, "
+            "and the places are axis 2 of both."
+        )
+    for name, wanted, found in zip(("query", "key", "value"), (query, key, value), given["attention"]):
+        if wanted.shape != found.shape or not np.allclose(wanted, found.data):
+            return f"What attention gets as {name} is not `{name}` of the lines above. Its order is query, key, value."
+    if "merge_heads" not in given:
+        return "The heads stand apart: merge_heads puts their pieces beside each other, and self.out comes after it."
+    if given["merge_heads"][0].shape != query.shape[:3] + value.shape[3:]:
+        return "merge_heads takes what attention gives, and self.out comes after it."
+    return None
+
+
+class Recorder:
+    """A stand-in for a layer or a block that gives back its input, and remembers the caches it was given."""
+
+    def __init__(self):
+        self.caches = []
+
+    def __call__(self, x, cache=None):
+        self.caches.append(cache)
+        return x
+
+    forward = __call__
+
+
+def stand_in_block():
+    block = Block(4, 2, rng=np.random.default_rng(0))
+    block.attention = Recorder()
+    return block
+
+
+def normal(x, norm):
+    distance = x - x.mean(-1, keepdims=True)
+    scaled = distance / np.sqrt((distance * distance).mean(-1, keepdims=True) + 1e-5)
+    return scaled * norm.weight.data + norm.bias.data
+
+
+def random_block():
+    return filled(Block(4, 2, rng=np.random.default_rng(0)))
+
+
+def branches(block):
+    """Both branches of a block on plain arrays: the learner's layers, each for itself."""
+    return (lambda z: block.attention(Tensor(z)).data), (lambda z: block.mlp(Tensor(z)).data)
+
+
+def check_block(x, cache, what):
+    block = random_block()
+    attend, think = branches(block)
+    y = x + attend(normal(x, block.norm1))
+    wanted = y + think(normal(y, block.norm2))
+    look = first_that_tells(probe_of_block(x), which_cache_is_given)
+    found = explained(lambda: result(block(x, cache), "Block"), look)
+    check_close(found, wanted, f"{what}:\nthe result", probe=look)
+
+
+def which_cache_is_given():
+    try:
+        random_block()(Tensor(numbers(1, 2, 4)))
+    except TypeError as error:
+        if "positional argument" in str(error) and "Sequential" in str(error):
+            return "Only attention takes the cache: the two layers work on each place alone."
+    return None
+
+
+def probe_of_block(x):
+    def look():
+        block = random_block()
+        attend, think = branches(block)
+        norm1, norm2 = (lambda z: normal(z, block.norm1)), (lambda z: normal(z, block.norm2))
+        y = x + attend(norm1(x))
+        ways = {
+            "The second branch is missing: what the two layers make of it.": y,
+            "The first branch is missing: what attention makes of x.": x + think(norm2(x)),
+            "What goes past the branches is missing: both are added to what was there.": think(norm2(attend(norm1(x)))),
+            "What goes past the second branch is missing: it is added to what was there.": think(norm2(y)),
+            "What goes past the first branch is missing: it is added to x.": attend(norm1(x))
+            + think(norm2(attend(norm1(x)))),
+            "norm1 is missing: attention sees x normalized.": (x + attend(x)) + think(norm2(x + attend(x))),
+            "norm2 is missing: the two layers see their input normalized.": y + think(y),
+            "Both norms are missing: each branch sees its input normalized.": (x + attend(x)) + think(x + attend(x)),
+            "Each norm stands after the sum. It belongs before its branch.": norm2(
+                norm1(x + attend(x)) + think(norm1(x + attend(x)))
+            ),
+            "The norms come after the branches. They belong before them.": (x + norm1(attend(x)))
+            + norm2(think(x + norm1(attend(x)))),
+            "The second branch works on x. It is to work on what the first one has left.": y + think(norm2(x)),
+            "The second branch is added to x, and the first is lost.": x + think(norm2(y)),
+            "What goes past is normalized too: only the branch sees it normalized.": (norm1(x) + attend(norm1(x)))
+            + think(norm2(norm1(x) + attend(norm1(x)))),
+            "What goes past is normalized too. Only the branches see it normalized.": norm2(norm1(x) + attend(norm1(x)))
+            + think(norm2(norm1(x) + attend(norm1(x)))),
+            "norm1 stands before both branches: the second one is norm2's.": y + think(norm1(y)),
+            "The two layers come first. Attention is the first branch.": (x + think(norm2(x)))
+            + attend(norm1(x + think(norm2(x)))),
+        }
+        return which_formula(lambda: block(x).data, ways)()
+
+    return look
+
+
+def through_blocks(model, x):
+    for block in model.blocks:
+        x = block(Tensor(x)).data
+    return x
+
+
+def which_end():
+    """A model as wide as it has characters: what goes wrong with shapes elsewhere has a result here."""
+    model, ids = filled(Transformer(4, 3, 4, 2, 1)), [[3, 1, 0]]
+    table, places = model.embedding.weight.data, model.positions.weight.data
+    x = through_blocks(model, table[np.array(ids)] + places)
+    ways = {
+        "The table has to be turned around: a score is a product with one of its rows.": normal(x, model.norm) @ table,
+        "The norm comes before the product with the table.": normal(x @ table.T, model.norm),
+        "It works for a text that fills the model: added are the rows of `places`, and not the whole table.": (
+            normal(x, model.norm) @ table.T
+        ),
+    }
+    return which_formula(lambda: model(np.array(ids)).data, ways)()
+
+
+def model_by_hand(model, ids, past=0, places=True, norm=True):
+    x = model.embedding.weight.data[np.array(ids)]
+    if places:
+        x = x + model.positions.weight.data[past : past + x.shape[1]]
+    x = through_blocks(model, x)
+    x = normal(x, model.norm) if norm else x
+    return x @ model.embedding.weight.data.T
+
+
+def check_model(model, ids, what):
+    look = first_that_tells(probe_of_model(model, ids), which_end)
+    found = explained(lambda: result(model(np.array(ids)), "Transformer"), look)
+    check_close(found, model_by_hand(model, ids), f"{what}:\nthe scores", probe=look)
+
+
+def probe_of_model(model, ids):
+    def look():
+        table, rows = model.embedding.weight.data, model.embedding.weight.data[np.array(ids)]
+        places = model.positions.weight.data[: rows.shape[1]]
+        if len(model.blocks):
+            first, every = model.blocks[0], model.blocks
+        ways = {
+            "The places are missing: a row of self.positions is added to each character's.": model_by_hand(
+                model, ids, places=False
+            ),
+            "The last norm is missing.": model_by_hand(model, ids, norm=False),
+            "The places are multiplied, and not added.": normal(through_blocks(model, rows * places), model.norm)
+            @ table.T,
+            "These are no scores yet: the product with the table, turned around, is missing.": normal(
+                through_blocks(model, rows + places), model.norm
+            ),
+            "Softmax is part of the loss. The scores come out as they are.": softmax_by_hand(model_by_hand(model, ids)),
+            "The blocks are not used.": normal(rows + places, model.norm) @ table.T,
+        }
+        if len(model.blocks) > 1:
+            x = first(Tensor(rows + places)).data
+            ways["Only one of the blocks is used."] = normal(x, model.norm) @ table.T
+            x = every[1](Tensor(rows + places)).data
+            ways["Each block works on the embedding. It is to work on what the block before has left."] = (
+                normal(x, model.norm) @ table.T
+            )
+        if not len(model.blocks):
+            ways.pop("The blocks are not used.")
+            past = Earlier(np.zeros((1, 2, 2, 2)), np.zeros((1, 2, 2, 2)))
+            found = np.asarray(model(np.array(ids), [past]).data)
+            if np.allclose(found, model_by_hand(model, ids)) and not np.allclose(found, model_by_hand(model, ids, 2)):
+                return "The places begin at 0 again: `places` is given, and goes on after those in the caches."
+        return which_formula(lambda: model(np.array(ids)).data, ways)()
+
+    return look
+
+
+def check_probabilities(scores, temperature, top_k, wanted, shown):
+    with np.errstate(all="ignore"):
+        found = probabilities(np.array(scores), temperature, top_k)
+    what = f"probabilities({shown}, temperature={temperature}" + (f", top_k={top_k})" if top_k else ")")
+    check_close(found, np.array(wanted), what, probe=first_that_tells(which_temperature, which_k))
+
+
+def by_temperature(scores, temperature):
+    return softmax_by_hand(np.asarray(scores) / temperature)
+
+
+def which_temperature():
+    scores = np.array([0.5, 2.0, 1.0, -1.0])
+    plain = probabilities(scores.copy(), 1.0)
+    ways = {
+        "These are no probabilities yet: softmax is missing.": scores,
+        "These do not add up to 1: they have to be divided by their sum.": np.exp(scores),
+        "They are divided by their number, and not by their sum.": np.exp(scores - 2.0) / 4.0,
+        "These are the logarithms of the probabilities: exp is missing.": np.log(softmax_by_hand(scores)),
+    }
+    if np.allclose(plain, np.exp(scores - 2.0)):
+        return "These do not add up to 1: they have to be divided by their sum."
+    named = which_formula(lambda: plain, ways)()
+    if named or not np.allclose(plain, softmax_by_hand(scores)):
+        return named
+    with np.errstate(all="ignore"):
+        if not np.isfinite(probabilities(np.array([1000.0, 0.0]), 1.0)).all():
+            return "exp overflows: subtract the largest first, as in chapter 04."
+    cold = softmax_by_hand(scores) ** 2.0
+    ways = {
+        "The temperature is not used: at 2 the probabilities are those of 1.": softmax_by_hand(scores),
+        "The scores are multiplied by the temperature, and not divided.": softmax_by_hand(scores * 2.0),
+        "The probabilities are divided by the temperature. Divide the scores, before softmax.": softmax_by_hand(scores)
+        / 2.0,
+        "The probabilities are taken to a power, and do not add up to 1 any more.": cold,
+    }
+    return which_formula(lambda: probabilities(scores.copy(), 2.0), ways)()
+
+
+def which_k():
+    scores = np.array([0.5, 2.0, 1.0, -1.0])
+    whole = softmax_by_hand(scores)
+    ways = {
+        "top_k is not used: all of them are left.": whole,
+        "What is left does not add up to 1: leave out the scores before softmax.": np.where(scores >= 1.0, whole, 0.0),
+        "The least likely are left, and the likeliest left out.": softmax_by_hand(
+            np.where(scores <= 0.5, scores, -np.inf)
+        ),
+        "One too many is left: exactly k of them.": softmax_by_hand(np.where(scores >= 0.5, scores, -np.inf)),
+        "One too few is left: exactly k of them.": softmax_by_hand(np.where(scores >= 2.0, scores, -np.inf)),
+        "What is left out has got the score 0, and that is a score like any other: -inf is none.": softmax_by_hand(
+            np.where(scores >= 1.0, scores, 0.0)
+        ),
+    }
+    found = probabilities(scores.copy(), 1.0, 2)
+    if np.shape(found) == (2,):
+        return "Only the k likeliest come back: the others stay, with probability 0, so that each keeps its number."
+    if np.shape(found) == (4,) and np.allclose(np.diff(found) >= 0, True) and np.allclose(found[:2], 0.0):
+        return "The probabilities come sorted: each belongs to the place of its score."
+    return which_formula(lambda: found, ways)()
+
+
+WRITTEN = "The scores belong to others too: compute new arrays."
+
+
+def check_added(cache, key, value, wanted_key, wanted_value, what):
+    both = explained(lambda: cache.add(key, value), which_cache)
+    if not (isinstance(both, tuple | list) and len(both) == 2):
+        raise CheckFailed(
+            f"{what} has returned {type(both).__name__}, expected a pair: all keys and all values",
+            "Nothing comes back: is there a return?" if both is None else None,
+        )
+    for name, found, kept, wanted in (
+        ("keys", both[0], cache.key, wanted_key),
+        ("values", both[1], cache.value, wanted_value),
+    ):
+        check_close(result(found, "add"), wanted, f"{what}:\nthe {name} that come back", probe=which_cache)
+        if kept is None:
+            raise CheckFailed(f"{what}:\nself.{name[:-1]} is None afterwards, expected the {name}", NOT_KEPT)
+        check_close(kept.data, wanted, f"{what}:\nself.{name[:-1]}", probe=lambda: NOT_KEPT)
+
+
+NOT_KEPT = "Not kept: the next call finds self.key and self.value as this one leaves them."
+
+
+def which_cache():
+    cache, first, second = Cache(), numbers(1, 2, 2, 2), numbers(1, 2, 2, 2) + 5.0
+    try:
+        cache.add(Tensor(first), Tensor(first + 10.0))
+    except Exception:
+        return "In the first call there is nothing before the new ones: self.key and self.value are None."
+    if cache.key is None:
+        return "Nothing is kept in self.key and self.value, where the next call looks for it."
+    try:
+        both = cache.add(Tensor(second), Tensor(second + 10.0))
+    except TypeError as error:
+        return "NumPy's concatenate takes arrays. Chapter 11's is imported: it is called by its name alone." * (
+            "NumPy's functions" in str(error)
+        )
+    if both is None:
+        return "Nothing comes back: is there a return?"
+    if not (isinstance(both, tuple | list) and len(both) == 2):
+        return "add returns a pair: all keys and all values."
+    key, value = (np.asarray(one.data) for one in both)
+    ways = (
+        *(
+            (
+                f"They are put together along axis {axis}, {name}. The places are axis 2.",
+                tuple(np.concatenate([first + add, second + add], axis) for add in (0.0, 10.0)),
+            )
+            for axis, name in ((0, "the texts"), (1, "the heads"), (3, "the numbers of a row"))
+        ),
+        (
+            "The old keys are put in front of the new ones, and the old values are not.",
+            (np.concatenate([first, second], 2), second + 10.0),
+        ),
+        ("Only the new ones come back: those from before are missing.", (second, second + 10.0)),
+        ("Only those from before come back: the new ones are missing.", (first, first + 10.0)),
+        (
+            "The new ones stand before the old ones: a text grows at its end.",
+            tuple(np.concatenate([second + add, first + add], 2) for add in (0.0, 10.0)),
+        ),
+        (
+            "Keys and values have changed places.",
+            tuple(np.concatenate([first + add, second + add], 2) for add in (10.0, 0.0)),
+        ),
+        (
+            "The values have been put behind the keys.",
+            (np.concatenate([first, second], 2), np.concatenate([first, second + 10.0], 2)),
+        ),
+    )
+    for way, wanted in ways:
+        if all(found.shape == one.shape and np.allclose(found, one) for found, one in zip((key, value), wanted)):
+            return way
+    for one in (first, second, first):
+        last = cache.add(Tensor(one), Tensor(one))[0]
+    if last.shape[2] != 10:
+        return "What comes back is not all kept: with every call there have to be more places."
+    return None
+
+
+# The harder suite: python grader.py 12 --goal
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.1")
+def test_goal_attention_matches_central_differences_with_every_mask():
+    masks = {"no mask": None, "a causal mask": np.triu(np.full((3, 4), -np.inf), 2), "a mask of numbers": numbers(3, 4)}
+    for name, mask in masks.items():
+        for stack in ((), (2,), (2, 1)):
+            arrays = [numbers(*stack, 3, 2), numbers(*stack, 4, 2) - 0.5, numbers(*stack, 4, 5)]
+            what = f"attention with {name}"
+            check_gradient(lambda *them, mask=mask: attention(*them, mask), *arrays, name=what, make=Tensor)
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.1")
+def test_goal_attention_is_what_numpy_computes_for_many_shapes():
+    for n, m, width, v in ((1, 1, 1, 1), (1, 7, 3, 2), (6, 6, 5, 5), (4, 9, 2, 3), (3, 2, 8, 1)):
+        query, key, value = numbers(2, n, width) * 3.0, numbers(2, m, width) * 3.0 + 0.5, numbers(2, m, v)
+        for mask in (None, np.triu(np.full((n, m), -np.inf), max(m - n, 0) + 1)):
+            wanted = by_hand(query, key, value, mask)
+            check_attention(query, key, value, mask, wanted, f"{n} queries, {m} keys of width {width}, values of {v}")
+    for size in (1e3, 1e5):
+        query, key = np.array([[size, 0.0]]), np.array([[size, 0.0], [0.0, 0.0]])
+        check_attention(query, key, [[1.0], [2.0]], None, [[1.0]], f"queries and keys of size {size:g}")
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.2")
+def test_goal_masks_of_every_size():
+    for m in range(1, 9):
+        for n in range(1, m + 1):
+            wanted = [[0.0 if place <= m - n + row else -np.inf for place in range(m)] for row in range(n)]
+            check_mask(n, m, wanted)
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.3")
+def test_goal_heads_of_every_number_and_shape():
+    for batch, length, width, heads in ((1, 1, 1, 1), (3, 1, 6, 2), (1, 5, 6, 3), (2, 4, 12, 4), (2, 3, 5, 5)):
+        x = np.arange(1.0, batch * length * width + 1.0).reshape(batch, length, width)
+        check_split(batch, length, width, heads, parts(x, heads))
+        name = f"split_heads(x, {heads})"
+        check_gradient(lambda x, heads=heads: split_heads(x, heads), x / x.size, name=name, make=Tensor)
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.4")
+def test_goal_self_attention_matches_central_differences():
+    for width, heads, shape in ((4, 2, (2, 3, 4)), (3, 3, (1, 5, 3)), (6, 1, (1, 1, 6))):
+        layer = self_attention(width, heads)
+        name = f"CausalSelfAttention({width}, heads={heads})"
+        check_gradient(lambda x, layer=layer: layer(x), numbers(*shape), name=name, make=Tensor)
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.5")
+def test_goal_a_block_matches_central_differences_and_keeps_float32():
+    block = random_block()
+    check_gradient(lambda x: block(x), numbers(2, 3, 4), name="Block(4, heads=2)", make=Tensor)
+    out = Block(4, 2, dtype=np.float32)(numbers(1, 2, 4).astype(np.float32))
+    if out.dtype != np.float32:
+        raise CheckFailed(f"a float32 Block gives {out.dtype}", "Numbers were promoted on the way.")
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.6")
+def test_goal_every_weight_of_a_model_has_the_slope_of_a_central_difference():
+    model, ids, labels = small_model(1), np.array([[3, 1, 4], [1, 5, 3]]), np.array([[1, 4, 1], [5, 3, 0]])
+    cross_entropy(model(ids), labels).backward()
+    for name, parameter in model.named_parameters().items():
+        numeric = np.empty_like(parameter.data)
+        for place in np.ndindex(parameter.shape):
+            before, ends = parameter.data[place], []
+            for step in (1e-6, -1e-6):
+                parameter.data[place] = before + step
+                ends.append(cross_entropy(model(ids), labels).item())
+            parameter.data[place] = before
+            numeric[place] = (ends[0] - ends[1]) / 2e-6
+        what = f"the loss of a small Transformer:\n{name}.grad (against a central difference)"
+        check_close(np.asarray(parameter.grad), numeric, what, tolerance=1e-5)
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.6")
+def test_goal_models_of_every_depth_and_length():
+    for blocks in (0, 1, 3):
+        model = small_model(blocks)
+        for ids in ([[0]], [[5, 4, 3, 2, 1, 0, 1, 2]], [[1, 1], [2, 2], [3, 3]]):
+            check_model(model, ids, f"a Transformer of {blocks} blocks, for {len(ids)} texts of {len(ids[0])}")
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.7")
+def test_goal_probabilities_for_many_scores():
+    for n in (1, 2, 7, 50):
+        scores = np.random.default_rng(n).standard_normal(n) * 5.0
+        order = np.argsort(-scores)
+        for temperature in (0.05, 0.7, 1.0, 3.0, 100.0):
+            for k in {1, min(2, n), n, None}:
+                left = np.full(n, -np.inf)
+                left[order[:k]] = scores[order[:k]]
+                what = f"{n} random scores"
+                check_probabilities(scores, temperature, k, by_temperature(left, temperature), what)
+
+
+@pytest.mark.goal
+@pytest.mark.task("12.8")
+def test_goal_a_text_cut_anywhere_gives_the_same_scores():
+    model, ids = small_model(3), np.array([[3, 1, 4, 1, 5, 0, 2, 2], [0, 0, 5, 4, 3, 2, 1, 1]])
+    whole = model(ids).data
+    for first in range(1, 8):
+        for second in range(first, 8):
+            caches = [Cache() for _ in model.blocks]
+            cuts = [(0, first), (first, second), (second, 8)]
+            pieces = [model(ids[:, start:end], caches).data for start, end in cuts if end > start]
+            what = f"eight characters, cut at {first} and {second}, read with a cache:\nthe scores"
+            check_close(np.concatenate(pieces, 1), whole, what)

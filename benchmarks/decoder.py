@@ -1,4 +1,4 @@
-"""T: a training step of a small decoder, the kind of network that writes text character by character.
+"""T: a training step of chapter 12's Transformer.
 
 16 texts of 64 characters, 65 different ones, width 64, 4 heads, 2 blocks, GELU, Adam, float32. Every engine begins with
 the same weights and sees the same batch.
@@ -30,87 +30,39 @@ def numbers() -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         return {f"{name}.weight": first, f"{name}.bias": np.zeros(first.shape[-1], np.float32)}
 
     ones = np.ones(WIDTH, np.float32)
-    weights = {
-        "characters": matrix(VOCABULARY, WIDTH),
-        "places": matrix(LENGTH, WIDTH),
-        "out": matrix(WIDTH, VOCABULARY),
-    }
+    weights = {"embedding.weight": matrix(VOCABULARY, WIDTH), "positions.weight": matrix(LENGTH, WIDTH)}
     weights |= pair("norm", ones.copy())
     for block in range(BLOCKS):
-        weights |= pair(f"{block}.norm1", ones.copy()) | pair(f"{block}.norm2", ones.copy())
-        for name in ("query", "key", "value", "merge"):
-            weights |= pair(f"{block}.{name}", matrix(WIDTH, WIDTH))
-        weights |= pair(f"{block}.wide", matrix(WIDTH, 4 * WIDTH)) | pair(f"{block}.narrow", matrix(4 * WIDTH, WIDTH))
+        at = f"blocks.{block}"
+        weights |= pair(f"{at}.norm1", ones.copy()) | pair(f"{at}.norm2", ones.copy())
+        for name in ("query", "key", "value", "out.0"):
+            weights |= pair(f"{at}.attention.{name}", matrix(WIDTH, WIDTH))
+        weights |= pair(f"{at}.mlp.0", matrix(WIDTH, 4 * WIDTH)) | pair(f"{at}.mlp.2", matrix(4 * WIDTH, WIDTH))
     return ids, following, weights
 
 
 def t_meintorch() -> Step:
-    from meintorch import Adam, Tensor, cross_entropy, gelu, layer_norm
-    from meintorch.embedding import embed
+    from meintorch import Adam, Transformer, cross_entropy, train_step
 
-    ids, following, arrays = numbers()
-    p = {name: Tensor(array) for name, array in arrays.items()}
-    optimizer = Adam(p.values(), lr=RATE, betas=(BETA1, BETA2), eps=EPSILON)
-    mask = np.triu(np.full((LENGTH, LENGTH), -np.inf, np.float32), 1)
-
-    def linear(x, name):
-        return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
-
-    def norm(x, name):
-        return layer_norm(x, p[f"{name}.weight"], p[f"{name}.bias"], ADDED)
-
-    def heads(x):
-        return x.reshape(BATCH, LENGTH, HEADS, HEAD).transpose((0, 2, 1, 3))
-
-    def step():
-        x = embed(p["characters"], ids) + p["places"]
-        for block in range(BLOCKS):
-            h = norm(x, f"{block}.norm1")
-            query, key, value = (heads(linear(h, f"{block}.{name}")) for name in ("query", "key", "value"))
-            scores = (query * HEAD**-0.5) @ key.transpose((0, 1, 3, 2)) + mask
-            mixed = (scores.softmax(-1) @ value).transpose((0, 2, 1, 3)).reshape(BATCH, LENGTH, WIDTH)
-            x = x + linear(mixed, f"{block}.merge")
-            x = x + linear(gelu(linear(norm(x, f"{block}.norm2"), f"{block}.wide")), f"{block}.narrow")
-        loss = cross_entropy(norm(x, "norm") @ p["out"], following)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    return step
+    ids, following, weights = numbers()
+    model = Transformer(VOCABULARY, LENGTH, WIDTH, HEADS, BLOCKS, dtype=np.float32)
+    model.load_state_dict(weights)
+    optimizer = Adam(model.parameters(), lr=RATE, betas=(BETA1, BETA2), eps=EPSILON)
+    return lambda: train_step(model, cross_entropy, optimizer, ids, following)
 
 
 def t_torch() -> Step:
     import torch
-    from torch.nn import functional as F
+    from torch_transformer import scores
 
     torch.set_num_threads(1)
-    ids, following, arrays = numbers()
-    ids, following = torch.from_numpy(ids), torch.from_numpy(following)
-    p = {name: torch.from_numpy(array).requires_grad_() for name, array in arrays.items()}
+    ids, following, weights = numbers()
+    ids, following = torch.from_numpy(ids), torch.from_numpy(following).flatten()
+    p = {name: torch.from_numpy(array).requires_grad_() for name, array in weights.items()}
     optimizer = torch.optim.Adam(p.values(), lr=RATE, betas=(BETA1, BETA2), eps=EPSILON)
-    mask = torch.from_numpy(np.triu(np.full((LENGTH, LENGTH), -np.inf, np.float32), 1))
-
-    def linear(x, name):
-        return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
-
-    def norm(x, name):
-        return F.layer_norm(x, (WIDTH,), p[f"{name}.weight"], p[f"{name}.bias"], ADDED)
-
-    def heads(x):
-        return x.reshape(BATCH, LENGTH, HEADS, HEAD).transpose(1, 2)
 
     def step():
-        x = F.embedding(ids, p["characters"]) + p["places"]
-        for block in range(BLOCKS):
-            h = norm(x, f"{block}.norm1")
-            query, key, value = (heads(linear(h, f"{block}.{name}")) for name in ("query", "key", "value"))
-            scores = (query * HEAD**-0.5) @ key.transpose(2, 3) + mask
-            mixed = (scores.softmax(-1) @ value).transpose(1, 2).reshape(BATCH, LENGTH, WIDTH)
-            x = x + linear(mixed, f"{block}.merge")
-            h = F.gelu(linear(norm(x, f"{block}.norm2"), f"{block}.wide"), approximate="tanh")
-            x = x + linear(h, f"{block}.narrow")
-        loss = F.cross_entropy((norm(x, "norm") @ p["out"]).reshape(ROWS, VOCABULARY), following.reshape(ROWS))
+        loss = torch.nn.functional.cross_entropy(scores(p, ids, HEADS).flatten(0, 1), following)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -149,11 +101,12 @@ def t_by_hand() -> Step:
 
     def step():
         nonlocal steps
-        x = (p["characters"][ids] + p["places"]).reshape(ROWS, WIDTH)
+        x = (p["embedding.weight"][ids] + p["positions.weight"]).reshape(ROWS, WIDTH)
         saved, gradients = [], {}
         for block in range(BLOCKS):
-            h, normal1, scale1 = _norm(x, p, f"{block}.norm1")
-            query, key, value = (linear(h, f"{block}.{name}") for name in ("query", "key", "value"))
+            at = f"blocks.{block}"
+            h, normal1, scale1 = _norm(x, p, f"{at}.norm1")
+            query, key, value = (linear(h, f"{at}.attention.{name}") for name in ("query", "key", "value"))
             query *= HEAD**-0.5
             query, key, value = heads(query), heads(key), heads(value)
             s = query @ key.swapaxes(-1, -2)
@@ -162,14 +115,14 @@ def t_by_hand() -> Step:
             np.exp(s, out=s)
             s /= s @ ones
             mixed = together(s @ value)
-            x = x + linear(mixed, f"{block}.merge")
-            h2, normal2, scale2 = _norm(x, p, f"{block}.norm2")
-            wide = linear(h2, f"{block}.wide")
+            x = x + linear(mixed, f"{at}.attention.out.0")
+            h2, normal2, scale2 = _norm(x, p, f"{at}.norm2")
+            wide = linear(h2, f"{at}.mlp.0")
             curved, t = _gelu(wide)
-            x = x + linear(curved, f"{block}.narrow")
+            x = x + linear(curved, f"{at}.mlp.2")
             saved.append((h, normal1, scale1, query, key, value, s, mixed, h2, normal2, scale2, wide, curved, t))
         last, normal, scale = _norm(x, p, "norm")
-        logits = last @ p["out"]
+        logits = last @ p["embedding.weight"].T
         logits -= logits.max(-1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits @ np.ones((VOCABULARY, 1), np.float32)
@@ -177,14 +130,15 @@ def t_by_hand() -> Step:
 
         logits[rows, flat] -= 1
         logits /= ROWS
-        gradients["out"] = last.T @ logits
-        up = _norm_back(logits @ p["out"].T, p, "norm", normal, scale, gradients)
+        gradients["embedding.weight"] = logits.T @ last
+        up = _norm_back(logits @ p["embedding.weight"], p, "norm", normal, scale, gradients)
         for block in reversed(range(BLOCKS)):
+            at = f"blocks.{block}"
             h, normal1, scale1, query, key, value, s, mixed, h2, normal2, scale2, wide, curved, t = saved[block]
-            back = _gelu_back(linear_back(curved, up, f"{block}.narrow", gradients), wide, t)
-            back = linear_back(h2, back, f"{block}.wide", gradients)
-            up = up + _norm_back(back, p, f"{block}.norm2", normal2, scale2, gradients)
-            to_mixed = heads(linear_back(mixed, up, f"{block}.merge", gradients))
+            back = _gelu_back(linear_back(curved, up, f"{at}.mlp.2", gradients), wide, t)
+            back = linear_back(h2, back, f"{at}.mlp.0", gradients)
+            up = up + _norm_back(back, p, f"{at}.norm2", normal2, scale2, gradients)
+            to_mixed = heads(linear_back(mixed, up, f"{at}.attention.out.0", gradients))
             to_value = together(s.swapaxes(-1, -2) @ to_mixed)
             to_scores = to_mixed @ value.swapaxes(-1, -2)
             to_scores -= _dots(to_scores, s)
@@ -192,11 +146,12 @@ def t_by_hand() -> Step:
             to_query = together(to_scores @ key)
             to_query *= HEAD**-0.5
             to_key = together(to_scores.swapaxes(-1, -2) @ query)
-            back = linear_back(h, to_query, f"{block}.query", gradients)
-            back += linear_back(h, to_key, f"{block}.key", gradients)
-            back += linear_back(h, to_value, f"{block}.value", gradients)
-            up = up + _norm_back(back, p, f"{block}.norm1", normal1, scale1, gradients)
-        gradients["characters"], gradients["places"] = chosen @ up, up.reshape(BATCH, LENGTH, WIDTH).sum(0)
+            back = linear_back(h, to_query, f"{at}.attention.query", gradients)
+            back += linear_back(h, to_key, f"{at}.attention.key", gradients)
+            back += linear_back(h, to_value, f"{at}.attention.value", gradients)
+            up = up + _norm_back(back, p, f"{at}.norm1", normal1, scale1, gradients)
+        gradients["embedding.weight"] += chosen @ up
+        gradients["positions.weight"] = up.reshape(BATCH, LENGTH, WIDTH).sum(0)
 
         steps += 1
         for name, parameter in p.items():

@@ -156,7 +156,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("chapter", nargs="*")
     parser.add_argument("--write", action="store_true", help=f"put the figures into {FIGURES.name}")
     options = parser.parse_args(arguments)
-    launch.start_with(warm.start)  # thousands of runs
     wanted = [find_chapter(name) for name in options.chapter] or list(chapters())
     launch.start_with(warm.start)  # thousands of runs: none of them waits for NumPy
     listed = frozenset(equivalents())

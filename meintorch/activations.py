@@ -145,6 +145,18 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 # Given from here on, and built in the same way.
 
 
+def sums_along(z: np.ndarray, axis: int) -> np.ndarray:
+    """The sums along an axis, which stays with size 1. Along the last one a product with ones is much faster."""
+    if z.ndim and axis in (-1, z.ndim - 1):
+        return z @ np.ones((z.shape[-1], 1), z.dtype)
+    return z.sum(axis=axis, keepdims=True)
+
+
+def dots_along(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
+    """(a * b).sum(axis, keepdims=True) in one go, for arrays of the same shape."""
+    return np.expand_dims(np.vecdot(a, b, axis=axis), axis) if a.ndim else a * b
+
+
 @operation
 def power(x: Tensor, exponent: Any) -> Tensor:
     """x ** exponent, element by element; the exponent is a number or a tensor, and x may be a number then.

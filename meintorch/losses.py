@@ -68,9 +68,10 @@ def cross_entropy(logits: Tensor, labels: Any, reduction: str = "mean") -> Tenso
     """
     logits = as_tensor(logits)
     labels = check_labels(labels, logits)
-    log_probabilities = stable_log_softmax(logits.data, -1)
-    picked = np.take_along_axis(log_probabilities, labels[..., None], -1)[..., 0]
-    out = Tensor(-picked, (logits,), "cross_entropy")
+    # All rows below each other, in which the right class is picked by its row and its label.
+    log_probabilities = stable_log_softmax(logits.data, -1).reshape(labels.size, logits.shape[-1])
+    right = np.arange(labels.size), labels.reshape(-1)
+    out = Tensor(-log_probabilities[right].reshape(labels.shape), (logits,), "cross_entropy")
 
     def _backward(upstream):
         # TODO 06.4: softmax minus one-hot, each row times what arrives at its loss.

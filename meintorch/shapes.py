@@ -14,7 +14,7 @@ Axis = int | Sequence[int] | None  # of a reduction: one axis, several, or all o
 def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Sum over axes. With keepdims they stay, with size 1. Raises IndexError for an axis that x does not have."""
     x, axis = as_tensor(x), axes_of(axis)
-    out = Tensor(np.sum(x.data, axis=axis, keepdims=keepdims), (x,), "sum")
+    out = Tensor(np.asarray(x.data.sum(axis=axis, keepdims=keepdims)), (x,), "sum")
 
     def _backward(upstream):
         # TODO 03.1: every number that went into a sum gets what arrives at that sum.

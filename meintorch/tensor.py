@@ -4,6 +4,7 @@ A `Tensor` is chapter 01's `Value` with a NumPy array in place of the number. Tw
 and broadcasting, which has to be undone on the way back (`unbroadcast`).
 """
 
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -122,7 +123,7 @@ class Tensor:
             gradient = self._as_gradient(gradient)
         # A copy, since no two tensors may share a gradient. During a walk it waits until somebody looks: mostly nobody
         # else holds the array any more by then, and large ones are never copied.
-        self._lent = mode.walking and gradient.base is None
+        self._lent = mode.walking and (gradient.base is None or _is_all_of_its_base(gradient))
         self._grad = gradient if self._lent else gradient.copy()
 
     def _as_gradient(self, gradient: Any) -> np.ndarray:
@@ -136,7 +137,7 @@ class Tensor:
 
     def _own_grad(self) -> None:
         """Copy a gradient that came without a copy, unless this tensor alone holds it."""
-        if _holders_of_grad(self) > _ALONE:
+        if _holders_of_grad(self) > _ALONE or (self._grad.base is not None and _holders_of_base(self) > _BASE_ALONE):
             self._grad = self._grad.copy()
         self._lent = False
 
@@ -358,6 +359,8 @@ class _NothingYet(np.ndarray):
     """
 
     def __iadd__(self, gradient):
+        if isinstance(gradient, np.floating):  # what NumPy makes of arithmetic on arrays of shape ()
+            gradient = np.asarray(gradient)
         fits = type(gradient) is np.ndarray and gradient.shape == self.shape and gradient.dtype == self.dtype
         if fits and not self.flags.writeable:
             return gradient  # the setter of Tensor.grad keeps a copy
@@ -403,10 +406,27 @@ def _let_go(upstream: np.ndarray) -> None:
     )
 
 
+def _sum_in_front(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Sum over all axes in front of those of `shape`: ones times all the rows, in a single matrix product."""
+    rows = array.reshape(math.prod(array.shape[: array.ndim - len(shape)]), math.prod(shape))
+    return (np.ones(len(rows), rows.dtype) @ rows).reshape(shape)
+
+
+def _is_all_of_its_base(array: np.ndarray) -> bool:
+    """Is it another array in a new shape, as `reshape` gives it, which it could take the place of?"""
+    base, flags = array.base, array.flags
+    return type(base) is np.ndarray and base.size == array.size and flags.c_contiguous and flags.writeable
+
+
 def _holders_of_grad(tensor: Tensor) -> int:
     return sys.getrefcount(tensor._grad)
 
 
+def _holders_of_base(tensor: Tensor) -> int:
+    return sys.getrefcount(tensor._grad.base)
+
+
 _probe = Tensor(0.0)
-_probe._grad = np.zeros(())
-_ALONE = _holders_of_grad(_probe)  # what Python counts where only the tensor holds the array
+_probe._grad = np.zeros(1).reshape(())
+_ALONE = _holders_of_grad(_probe)  # what Python counts where only the tensor holds the array,
+_BASE_ALONE = _holders_of_base(_probe)  # and where only that array holds what it is another shape of

@@ -333,3 +333,51 @@ def test_a_walk_that_ends_in_an_exception_leaves_no_trace():
     upstream = np.ones(1)
     (a + 1.0)._backward(upstream)
     assert shares_nothing(a.grad, upstream)
+
+
+@pytest.mark.parametrize("keep_graph", [False, True])
+def test_no_two_tensors_share_a_gradient_after_a_walk_through_new_shapes(keep_graph):
+    """reshape hands on the array that arrived, in another shape, and transpose a view of it."""
+    a, b, seed = Tensor(np.ones((2, 3))), Tensor(np.ones((3, 2))), np.ones(6)
+    flat, turned = a.reshape(6), b.transpose().reshape(6)
+    flat.retains_grad = True
+    (flat + turned).backward(seed, keep_graph=keep_graph)
+    gradients = [a.grad, b.grad, flat.grad, seed, *([turned.grad] if keep_graph else [])]
+    assert shares_nothing(*gradients)
+    flat.grad *= 5.0
+    np.testing.assert_array_equal(a.grad, np.ones((2, 3)))
+    a.grad *= 7.0
+    np.testing.assert_array_equal(b.grad, np.ones((3, 2)))
+
+
+def test_two_new_shapes_of_one_tensor_add_up():
+    x = Tensor(np.ones((2, 3)))
+    y = x * 1.0
+    (y.reshape(6).reshape(3, 2).reshape(6) + y.reshape(6) * 10.0).backward(np.arange(6.0))
+    np.testing.assert_array_equal(x.grad, 11.0 * np.arange(6.0).reshape(2, 3))
+
+
+def test_a_large_gradient_is_not_copied_for_a_new_shape():
+    x = Tensor(np.ones((1000, 1000)))
+    loss = x.reshape(1_000_000).reshape(1000, 1000).sum()
+    tracemalloc.start()
+    loss.backward()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert x.grad.nbytes < peak < 1.5 * x.grad.nbytes
+
+
+def test_a_retained_result_keeps_a_gradient_of_its_own():
+    x = Tensor(np.ones((2, 3)))
+    out = x.reshape(6)
+    out.retains_grad = True
+    out.backward()
+    assert shares_nothing(x.grad, out.grad)
+
+
+def test_a_gradient_lies_in_one_piece_and_can_be_written_to():
+    one, table = Tensor([3.0]), Tensor(np.ones((2, 3)))
+    one.sum().backward()
+    (table.T * np.arange(6.0).reshape(3, 2)).transpose().sum().backward()
+    for gradient in (one.grad, table.grad):
+        assert gradient.flags.writeable and gradient.flags.c_contiguous

@@ -281,6 +281,8 @@ def run(config, seal):
 
 def serve(number, path):
     """Import what every run needs, wait at a socket and fork for every run: see grading.warm."""
+    import select
+    import signal
     import socket
 
     line = socket.socket(fileno=number)
@@ -293,20 +295,28 @@ def serve(number, path):
         text, descriptors = receive(line)
         if not text:  # the grader has ended
             return
+        ended, alive = os.pipe()  # only the run holds on to the second end: nobody else does as long as it lasts
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)
+            os.close(ended)
             for descriptor, target in zip(descriptors, (1, 2)):
                 os.dup2(descriptor, target)
                 os.close(descriptor)
             line.close()
             sys.modules["numpy.random"].seed()  # or the numbers would be the same in every run
             run(json.loads(text), seal)
-        for descriptor in descriptors:
+        for descriptor in [*descriptors, alive]:
             os.close(descriptor)
         with contextlib.suppress(OSError):  # it has done so itself already
             os.setpgid(child, child)  # before the grader hears of it and may want to end its group
         line.sendall(b"%d\n" % child)
+        select.select([line, ended], [], [])
+        os.close(ended)
+        if select.select([line], [], [], 0)[0]:  # it says nothing during a run: the grader has ended
+            with contextlib.suppress(OSError):
+                os.killpg(child, signal.SIGKILL)
+            return
         line.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 

@@ -7,6 +7,7 @@ goes elsewhere. Started as `child.py --warm N PATH`, it waits at the socket N an
 
 import contextlib
 import faulthandler
+import gc
 import importlib
 import importlib.abc
 import json
@@ -25,8 +26,10 @@ OUTPUT_LIMIT = 2_000  # characters of a test's own output that are kept
 CANARIES = "_canaries.py"
 NOT_NEEDED = (  # plugins of pytest's own whose work nobody sees here
     "cacheprovider",
+    "capture",
     "debugging",
     "doctest",
+    "faulthandler",  # starts a thread for every test: see Clock
     "junitxml",
     "legacypath",
     "logging",
@@ -105,11 +108,34 @@ class Output:
         return 2
 
 
+class Clock:
+    """Ends this process where something takes too long, or crashes, and says where that was on standard error."""
+
+    EVERY = 0.5  # seconds, fewer than launch.GRACE: setting it takes a thread, and tests are many and short
+
+    def __init__(self, limit):
+        self.limit, self.descriptor, self.set = limit, os.dup(2), None
+        faulthandler.enable(file=self.descriptor)
+
+    def start(self):
+        """From now on there are `limit` seconds, and at most `EVERY` more."""
+        now = time.monotonic()
+        if self.set is None or now - self.set > self.EVERY:
+            self.set = now
+            faulthandler.dump_traceback_later(self.limit + self.EVERY, exit=True, file=self.descriptor)
+
+
 class Reporter:
     """A pytest plugin that sends one event when a test starts and one when it ends."""
 
-    def __init__(self, channel, package, wanted, seal, report):
-        self.channel, self.package, self.wanted, self.seal, self.report = channel, package, wanted, seal, report
+    def __init__(self, channel, clock, package, wanted, seal, report):
+        self.channel, self.clock, self.package = channel, clock, package
+        self.wanted, self.seal, self.report = wanted, seal, report
+
+    def pytest_pycollect_makeitem(self, collector, name):
+        if collector.path.name != CANARIES and name not in self.wanted:
+            return []  # or it would be looked at closely first
+        return None
 
     def pytest_collection_modifyitems(self, items):
         canaries = [item for item in items if item.path.name == CANARIES]
@@ -118,6 +144,7 @@ class Reporter:
             items.insert(random.SystemRandom().randint(0, len(items)), canary)
 
     def pytest_runtest_logstart(self, nodeid):
+        self.clock.start()
         self.started = time.perf_counter()
         self.sent = False
         self.channel.send("start", test=nodeid.rpartition("::")[2])
@@ -213,7 +240,7 @@ def run(config, seal):
     """Run the tests that `config` names and leave this process. `seal` is that of the tools they need."""
     import pytest
 
-    channel = Channel(config["token"])
+    channel, clock = Channel(config["token"]), Clock(config["timeout"])
     stage, package = config["stage"], os.path.join(config["stage"], "meintorch")
     scratch = os.path.join(stage, "scratch")  # the only folder that can be written to
     os.chdir(scratch)
@@ -227,7 +254,7 @@ def run(config, seal):
     leave = report_exits(channel, package)
     guard.limit_resources()
     guard.refuse_effects(scratch, config["hidden"])
-    faulthandler.dump_traceback_later(config["timeout"], exit=True)
+    clock.start()
     try:
         import meintorch
 
@@ -240,14 +267,13 @@ def run(config, seal):
     except BaseException as error:  # SystemExit too: a package that ends Python cannot be graded
         channel.send("import failed", **describe(error, package))
         leave(1)
-    faulthandler.cancel_dump_traceback_later()
     channel.send("imported")
-    options = ["-s", "--assert=plain", "-c", os.path.join(stage, "pytest.ini"), "--rootdir", stage]
-    options += ["-o", f"faulthandler_timeout={config['timeout']}", "--basetemp", os.path.join(scratch, "pytest")]
+    options = ["--assert=plain", "-c", os.path.join(stage, "pytest.ini"), "--rootdir", stage]
+    options += ["--basetemp", os.path.join(scratch, "pytest")]
     for plugin in NOT_NEEDED:
         options += ["-p", f"no:{plugin}"]
     files = [os.path.join(stage, "tests", name) for name in (config["file"], CANARIES)]
-    reporter = Reporter(channel, package, frozenset(config["tests"]), seal, pytest.TestReport)
+    reporter = Reporter(channel, clock, package, frozenset(config["tests"]), seal, pytest.TestReport)
     status = pytest.main([*options, *files], plugins=[reporter])
     channel.send("finished", status=int(status))
     leave(int(status))  # at once: a thread that was left running is not waited for
@@ -255,29 +281,42 @@ def run(config, seal):
 
 def serve(number, path):
     """Import what every run needs, wait at a socket and fork for every run: see grading.warm."""
+    import select
+    import signal
     import socket
 
     line = socket.socket(fileno=number)
     seal = prepare(path)
-    for name in set(sys.modules["_pytest.config"].default_plugins) - set(NOT_NEEDED):
-        importlib.import_module(f"_pytest.{name}")
+    plugins = set(sys.modules["_pytest.config"].default_plugins) - set(NOT_NEEDED)
+    for name in ["numpy.random", *[f"_pytest.{name}" for name in plugins]]:
+        importlib.import_module(name)
+    gc.freeze()  # what is here already is garbage in no run
     while True:
         text, descriptors = receive(line)
         if not text:  # the grader has ended
             return
+        ended, alive = os.pipe()  # only the run holds on to the second end: nobody else does as long as it lasts
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)
+            os.close(ended)
             for descriptor, target in zip(descriptors, (1, 2)):
                 os.dup2(descriptor, target)
                 os.close(descriptor)
             line.close()
+            sys.modules["numpy.random"].seed()  # or the numbers would be the same in every run
             run(json.loads(text), seal)
-        for descriptor in descriptors:
+        for descriptor in [*descriptors, alive]:
             os.close(descriptor)
         with contextlib.suppress(OSError):  # it has done so itself already
             os.setpgid(child, child)  # before the grader hears of it and may want to end its group
         line.sendall(b"%d\n" % child)
+        select.select([line, ended], [], [])
+        os.close(ended)
+        if select.select([line], [], [], 0)[0]:  # it says nothing during a run: the grader has ended
+            with contextlib.suppress(OSError):
+                os.killpg(child, signal.SIGKILL)
+            return
         line.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 

@@ -1,7 +1,11 @@
 """Reading and writing source files without losing anything."""
 
+import importlib.util
+import marshal
 import os
 import tempfile
+import warnings
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -10,7 +14,12 @@ def read_source(path: Path) -> str:
 
     Raises UnicodeDecodeError where the file is not UTF-8.
     """
-    return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    return as_source(path.read_bytes())
+
+
+def as_source(data: bytes) -> str:
+    """The text of a source file's bytes, as `read_source` returns it."""
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_source(path: Path, text: str) -> None:
@@ -27,3 +36,16 @@ def write_source(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+@lru_cache(maxsize=128)
+def bytecode(source: bytes) -> bytes:
+    """What Python keeps of a source in a .pyc file that is checked against the source itself, not its date (PEP 552).
+
+    Raises what `compile` raises. The same few files are compiled again and again, so the last ones are kept.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = compile(source, "<source>", "exec", dont_inherit=True, optimize=0)
+    checked = (0b11).to_bytes(4, "little")
+    return importlib.util.MAGIC_NUMBER + checked + importlib.util.source_hash(source) + marshal.dumps(code)

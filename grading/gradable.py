@@ -2,11 +2,12 @@
 
 import ast
 import re
-import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from grading.files import read_source
+from grading.files import as_source, bytecode
+from grading.regions import parsed
 
 FORBIDDEN = ("torch", "jax", "jaxlib", "tinygrad", "tensorflow", "keras", "autograd")
 HIDDEN = ("solutions", "grading", "grader")
@@ -25,11 +26,16 @@ class NotGradable:
 
 def problem_in(path: Path, name: str) -> NotGradable | None:
     """Return why the file at `path`, called `name` in messages, cannot be run, or None."""
-    data = path.read_bytes()
+    return problem_of(path.read_bytes(), name)
+
+
+@lru_cache(maxsize=128)
+def problem_of(data: bytes, name: str) -> NotGradable | None:
+    """What `problem_in` returns, for what is in the file."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return NotGradable("The file is saved as UTF-16. Save it as UTF-8 in your editor.", name)
     try:
-        source = read_source(path)
+        source = as_source(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return NotGradable("This line has a character that is not UTF-8. Save the file as UTF-8.", name, line)
@@ -37,10 +43,8 @@ def problem_in(path: Path, name: str) -> NotGradable | None:
         line = source.count("\n", 0, source.index("\0")) + 1
         return NotGradable("This line has a NUL byte in it, which Python does not accept. Delete it.", name, line)
     try:
-        tree = ast.parse(source)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(source, name, "exec", dont_inherit=True)  # finds more: a return outside of a function
+        bytecode(data)  # finds more than the parser alone: a return outside of a function
+        tree = parsed(source)
     except SyntaxError as error:
         return NotGradable(_explain(error, source), name, error.lineno, _pointed(source, error))
     except (RecursionError, MemoryError):

@@ -40,19 +40,19 @@ REFUSED = {
     "resource.prlimit": LIMIT,
     "resource.setrlimit": LIMIT,
 }
-PATHS_CHANGED = {  # events, and how many of their arguments, from the first on, are paths
-    "os.chmod": 1,
-    "os.chown": 1,
-    "os.link": 2,
-    "os.mkdir": 1,
-    "os.remove": 1,
-    "os.rename": 2,
-    "os.rmdir": 1,
-    "os.symlink": 2,
-    "os.truncate": 1,
-    "os.utime": 1,
-    "shutil.rmtree": 1,  # what it removes it names by descriptors
-    "sqlite3.connect": 1,
+PATHS_CHANGED = {  # events, where a path stands among their arguments, and where the descriptor that it starts from
+    "os.chmod": [(0, 2)],
+    "os.chown": [(0, 3)],
+    "os.link": [(0, 2), (1, 3)],
+    "os.mkdir": [(0, 2)],
+    "os.remove": [(0, 1)],
+    "os.rename": [(0, 2), (1, 3)],
+    "os.rmdir": [(0, 1)],
+    "os.symlink": [(0, None), (1, 2)],
+    "os.truncate": [(0, None)],
+    "os.utime": [(0, 3)],
+    "shutil.rmtree": [(0, 1)],  # what it removes it names by descriptors
+    "sqlite3.connect": [(0, None)],
 }
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -87,6 +87,13 @@ def refuse_effects(writable, hidden):
             words = "code under test may not write outside of its own folder (a name without a folder is inside)"
             raise PermissionError(f"{words}: {os.fsdecode(path)}")
 
+    def place_of(path, descriptor):
+        """Where a name in a folder leads that is given by its descriptor: it has to be one that can be written to."""
+        for folder, _, _ in os.walk(writable):
+            if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+                return os.path.join(folder, os.fsdecode(path))
+        raise PermissionError("code under test may not use the descriptors of folders outside of its own")
+
     def hook(event, arguments):
         if event == "open":
             path, _, flags = arguments
@@ -95,8 +102,10 @@ def refuse_effects(writable, hidden):
             elif isinstance(path, str | bytes) and os.path.abspath(os.fsdecode(path)).startswith(secret):
                 raise PermissionError(f"code under test may not read the course's own files: {os.fsdecode(path)}")
         elif event in PATHS_CHANGED:
-            for path in arguments[: PATHS_CHANGED[event]]:
-                refuse_writing(path)
+            for at, start in PATHS_CHANGED[event]:
+                descriptor = arguments[start] if start and start < len(arguments) else None
+                path = arguments[at]
+                refuse_writing(path if descriptor in (None, -1) else place_of(path, descriptor))
         elif event in REFUSED:
             raise PermissionError(REFUSED[event])
         elif event.startswith("ctypes."):
@@ -105,6 +114,17 @@ def refuse_effects(writable, hidden):
     def no_process(*_):
         raise PermissionError(PROCESS)
 
+    real_open = os.open
+
+    def open_at(path, flags, mode=0o777, *, dir_fd=None):
+        """`os.open`, whose event does not tell of the descriptor."""
+        if dir_fd is not None:
+            hook("open", (place_of(path, dir_fd), None, flags))
+        return real_open(path, flags, mode, dir_fd=dir_fd)
+
+    for module in (os, sys.modules.get("posix")):  # Windows has no posix
+        if module is not None:
+            module.open = open_at
     sys.addaudithook(hook)
     with contextlib.suppress(ImportError):  # Windows has none
         import _posixsubprocess

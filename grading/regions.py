@@ -63,7 +63,7 @@ class Place:
 @lru_cache(maxsize=64)
 def find_regions(source: str) -> tuple[Region, ...]:
     """Return the regions of a reference source, in the order of the file. Raises ValueError for a stray comment."""
-    tree = _parsed(source)
+    tree = parsed(source)
     lines = source.split("\n")
     comments = _task_comments(source)
     regions = []
@@ -113,13 +113,14 @@ def without_answers(source: str) -> str:
     return source
 
 
+@lru_cache(maxsize=256)
 def locate(source: str, region: Region) -> Place | None:
     """Find a region in a learner's source, whether or not its comment is still there.
 
     Returns None where it cannot be told apart from the rest: the function is missing, its parameters have other names,
     or the given statements before it were changed.
     """
-    function = find_definition(_parsed(source), region.qualname.split("."))
+    function = find_definition(parsed(source), region.qualname.split("."))
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or _arguments(function) != region.arguments:
         return None
     lines = source.split("\n")
@@ -170,7 +171,7 @@ def find_definition(tree: ast.AST, path: list[str]) -> Definition | None:
 
 def definition_line(source: str, qualname: str) -> int | None:
     """The line of the named definition, or of the innermost one around it that exists."""
-    tree = _parsed(source)
+    tree = parsed(source)
     path = qualname.split(".")
     for length in range(len(path), 0, -1):
         found = find_definition(tree, path[:length])
@@ -217,7 +218,7 @@ def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
     if locate(source, region) is not None:
         return fill(source, region, text)
     donor = fill(skeleton, region, text)
-    tree, donor_tree = _parsed(source), _parsed(donor)
+    tree, donor_tree = parsed(source), parsed(donor)
     path = region.qualname.split(".")
     # The outermost function around the region, a method or a function of the module, is what gets exchanged.
     depth = next(
@@ -244,7 +245,7 @@ def body_source(source: str, place: Place) -> str:
 
 
 @lru_cache(maxsize=64)
-def _parsed(source: str) -> ast.Module:
+def parsed(source: str) -> ast.Module:
     """The syntax tree of a source. The same few files are looked at again and again, and their trees only read."""
     return ast.parse(source)
 
@@ -259,7 +260,7 @@ def _task_comments(source: str) -> list[tuple[int, int, str]]:
             found.append((number, len(line) - len(line.lstrip()), match.group(1)))
     if not found:
         return []
-    texts = [node for node in ast.walk(_parsed(source)) if isinstance(node, ast.Constant | ast.JoinedStr)]
+    texts = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.Constant | ast.JoinedStr)]
     return [one for one in found if not any(text.lineno <= one[0] <= text.end_lineno for text in texts)]
 
 

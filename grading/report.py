@@ -105,23 +105,26 @@ def grade(
     goal     the harder suite as well
     timeout  seconds a test may take
     """
+    with temporary_folder() as folder:
+        return grade_on(folder, chapter, package, task, goal, timeout)
+
+
+def grade_on(folder: Path, chapter: Chapter, package: Path, task: Task | None, goal: bool, timeout: float) -> Report:
+    """What `grade` does, with an empty folder for the stage."""
     tasks = [task] if task else list(chapter.tasks)
     ids = {one.id for one in tasks}
     checks = [check for check in chapter.checks if check.task in ids and (goal or not check.goal)]
     report = Report(chapter, checks=checks, asked=task.id if task else chapter.number)
     edited_tests = EditedTests(chapter)
-    with temporary_folder() as folder:
-        report.not_gradable = stage.build(folder, package, chapter)
-        if report.not_gradable is None:
-            places = {part: place_of(folder / "meintorch", part) for task in chapter.tasks for part in task.parts}
-            unwritten = {part for part in places if _is_unwritten(folder / "meintorch", part)}
-            run = launch.run(
-                folder, chapter, checks, timeout, lambda *found: _set_aside(folder, chapter, checks, *found)
-            )
-            report.not_gradable = _import_problem(run, chapter, folder / "meintorch")
-        if report.not_gradable is None:
-            report.tasks = _judge(tasks, checks, run.results, places, unwritten)
-            _find_culprits(folder, report, checks, timeout)
+    report.not_gradable = stage.build(folder, package, chapter)
+    if report.not_gradable is None:
+        places = {part: place_of(folder / "meintorch", part) for task in chapter.tasks for part in task.parts}
+        unwritten = {part for part in places if _is_unwritten(folder / "meintorch", part)}
+        run = launch.run(folder, chapter, checks, timeout, lambda *found: _set_aside(folder, chapter, checks, *found))
+        report.not_gradable = _import_problem(run, chapter, folder / "meintorch")
+    if report.not_gradable is None:
+        report.tasks = _judge(tasks, checks, run.results, places, unwritten)
+        _find_culprits(folder, report, checks, timeout)
     report.next = _next(report, task)
     report.notes = [*edited_tests.notes(), *files_without_effect(package)]
     return report

@@ -4,20 +4,21 @@ Nothing that a learner's code does to the stage reaches the repository, and noth
 (a numpy.py, a conftest.py) reaches the stage.
 """
 
+import contextlib
 import os
-import shutil
+import sys
+from functools import lru_cache
 from pathlib import Path
 
 from grading.course import PACKAGE, REFERENCE, TESTS, Chapter, chapters
-from grading.files import read_source
-from grading.gradable import NotGradable, problem_in
+from grading.files import bytecode, read_source
+from grading.gradable import NotGradable, problem_of
 from grading.stubs import stub_of
 
 INI = """[pytest]
 markers =
     task(number, revisits=None): the task that a test belongs to, and the earlier one that it goes back to
     goal: part of the harder suite
-faulthandler_exit_on_timeout = true
 """
 
 
@@ -26,18 +27,12 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
 
     The files of later chapters come from the stubs, so that a slip there breaks nothing here.
     """
-    target = stage / "meintorch"
-    for name, path in {**package_files(package), **given_files()}.items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target / name)
+    given = _given(chapter)
+    files = {name: path.read_bytes() for name, path in package_files(package).items()}
+    files = {name: data for name, data in files.items() if name.partition("/")[0] not in given}  # not a folder of it
     for other in chapters():
         for name in other.files:
-            if other.number > chapter.number:
-                if (target / name).is_dir():
-                    shutil.rmtree(target / name)
-                (target / name).parent.mkdir(parents=True, exist_ok=True)
-                (target / name).write_text(stub_of(read_source(REFERENCE / name)), encoding="utf-8")
-            elif not (target / name).is_file():
+            if name not in files and name not in given:
                 task = next(task for task in other.tasks if any(part.file == name for part in task.parts))
                 fix = f" To have its stub again: python grader.py reset {task.id}" if package == PACKAGE else ""
                 what = "is missing."
@@ -46,21 +41,43 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
                 elif (package / name).is_dir():
                     what, fix = "is a folder. Give that another name, and save your code in a file of this name.", ""
                 return NotGradable(f"The file {what}{fix}", f"meintorch/{name}")
-            elif problem := problem_in(target / name, f"meintorch/{name}"):
+            if name in files and (problem := problem_of(files[name], f"meintorch/{name}")):
                 return problem
-    (stage / "tests").mkdir()
-    (stage / "scratch").mkdir()  # what the tested code may write to
+    files = {f"meintorch/{name}": data for name, data in {**files, **given}.items()}
     for path in [TESTS / "__init__.py", TESTS / "_helpers.py", TESTS / "_canaries.py", chapter.tests]:
-        shutil.copyfile(path, stage / "tests" / path.name)
-    (stage / "pytest.ini").write_text(INI, encoding="utf-8")
+        files[f"tests/{path.name}"] = path.read_bytes()
+    files["pytest.ini"] = INI.encode()
+    for folder in {os.path.dirname(name) for name in files}:
+        (stage / folder / "__pycache__").mkdir(parents=True, exist_ok=True)
+    (stage / "scratch").mkdir()  # what the tested code may write to
+    for name, data in files.items():
+        _write(os.path.join(stage, name), data)
     return None
 
 
-def given_files() -> dict[str, Path]:
-    """The reference's files without tasks, data included, by their path in the package."""
-    with_tasks = {name for chapter in chapters() for name in chapter.files}
-    files = {**package_files(REFERENCE), **{path.name: path for path in sorted(REFERENCE.glob("*.npz"))}}
-    return {name: path for name, path in files.items() if name not in with_tasks}
+@lru_cache(maxsize=1)
+def _given(chapter: Chapter) -> dict[str, bytes]:
+    """What is not the learner's in this chapter: the reference's files without tasks and the later chapters' stubs."""
+    written_in = {name: one.number for one in chapters() for name in one.files}
+    found = {path.name: path.read_bytes() for path in REFERENCE.glob("*.npz")}
+    for name, path in package_files(REFERENCE).items():
+        if name not in written_in:
+            found[name] = path.read_bytes()
+        elif written_in[name] > chapter.number:
+            found[name] = stub_of(read_source(path)).encode()
+    return found
+
+
+def _write(path: str, data: bytes) -> None:
+    """Write a file, and beside a Python file its bytecode: what an earlier stage had too is not compiled again."""
+    with open(path, "wb") as file:
+        file.write(data)
+    if path.endswith(".py"):
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # seen by whoever imports it
+            kept = bytecode(data)
+            folder, name = os.path.split(path)
+            with open(f"{folder}/__pycache__/{name[:-3]}.{sys.implementation.cache_tag}.pyc", "wb") as file:
+                file.write(kept)
 
 
 def package_files(package: Path) -> dict[str, Path]:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from grading import compare, course, hint, launch, screen, stage, warm
 from grading.course import Chapter, GraderError, Task
-from grading.report import Report, first_to_do, grade
+from grading.report import Report, first_to_do, grade_on, temporary_folder
 
-STEP = 10  # milliseconds without another change, after which a save counts as finished
+STEP = 5  # milliseconds without another change, after which a save counts as finished
 LONGEST_SAVE = 200  # milliseconds
 LOOK = 500  # milliseconds between two looks at what nobody tells of
 POLLING = 200  # milliseconds between two looks, where the file system does not tell of changes
@@ -116,16 +116,19 @@ def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeou
 
 
 def _check(chapter, task, package, goal, timeout, runs: Runs, happened: queue.Queue) -> None:
+    def tell(what: str, value: object) -> None:
+        if not runs.stopped:  # what a run says that was ended in the middle means nothing
+            happened.put((what, value))
+
     try:
-        found = "report", grade(chapter, package, task, goal, timeout)
+        with temporary_folder() as folder:
+            tell("report", grade_on(folder, chapter, package, task, goal, timeout))  # and remove the folder afterwards
     except Stopped:
         return
     except OSError as error:  # a file that has just been listed is gone: some editors save like that
-        found = "unreadable", error
+        tell("unreadable", error)
     except Exception as error:
-        found = "trouble", error
-    if not runs.stopped:  # what a run says that was ended in the middle means nothing
-        happened.put(found)
+        tell("trouble", error)
 
 
 def _saves(package: Path, poll: bool, happened: queue.Queue) -> None:

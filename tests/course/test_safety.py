@@ -1,10 +1,13 @@
 """Packages that hang, crash, cannot be read or cheat: a clear message with its place, and never a pass."""
 
+import os
+import sys
 import time
+from importlib.machinery import SourceFileLoader
 
 import pytest
 
-from grading import course, launch
+from grading import course, launch, stage
 from grading.report import grade
 
 AUTOGRAD = course.find_chapter("02")
@@ -234,6 +237,50 @@ def test_a_folder_in_place_of_a_file_is_said_to_be_one_and_does_not_disturb_earl
     (folder / "layers.py" / "mine.py").write_text("", encoding="utf-8")
     assert grade(AUTOGRAD, folder).passed
     assert "The file is a folder." in grade(course.find_chapter("05"), folder).not_gradable.reason
+
+
+def test_nothing_on_a_stage_is_compiled_by_the_tested_process(package, tmp_path, monkeypatch):
+    class Reader(SourceFileLoader):
+        def source_to_code(self, data, path):
+            raise AssertionError(f"{path} was compiled")
+
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "elsewhere"))  # where the grader's own bytecode goes
+    assert stage.build(tmp_path / "stage", package("reference"), AUTOGRAD) is None
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    paths = [str(path) for path in (tmp_path / "stage").rglob("*.py")]
+    assert len(paths) > 20
+    assert [Reader("module", path).get_code("module").co_filename for path in paths] == paths
+
+
+def test_a_file_that_is_changed_on_the_stage_is_run_as_it_is_now(package, tmp_path):
+    place = tmp_path / "stage"
+    assert stage.build(place, package("reference"), AUTOGRAD) is None
+    path = place / "meintorch" / "tensor.py"
+    before = path.stat()
+    path.write_bytes(
+        path.read_bytes().replace(b"unbroadcast(other.data * upstream", b"unbroadcast(other.data + upstream")
+    )
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # neither its size nor its date tells
+    assert path.stat().st_size == before.st_size
+    product = [
+        check for check in AUTOGRAD.checks if check.name == "test_each_factor_gets_its_partner_times_what_arrives"
+    ]
+    assert launch.run(place, AUTOGRAD, product, TIMEOUT).results[product[0].name].status == "failed"
+
+
+def test_a_run_draws_other_numbers_than_the_run_before(package):
+    folder = package("reference", {"02.2": "import numpy\n\nraise ValueError(numpy.random.random())\n"})
+    first, second = (grade(AUTOGRAD, folder).tasks[1].first_failure.message for _ in range(2))
+    assert first.startswith("ValueError: 0.")
+    assert first != second
+
+
+def test_a_folder_with_the_name_of_a_given_file_does_not_disturb(package):
+    folder = package("reference")
+    (folder / "data.py").unlink()
+    (folder / "data.py").mkdir()
+    (folder / "data.py" / "mine.py").write_text("", encoding="utf-8")
+    assert grade(AUTOGRAD, folder).passed
 
 
 def test_a_file_that_was_emptied_is_named_and_not_the_one_that_needs_it(package):

@@ -160,6 +160,20 @@ def test_nothing_is_left_running_once_it_ends(watching, checkout):
     _until(lambda: not any(map(_alive, children)))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_a_grader_that_is_killed_in_the_middle_of_a_run_leaves_no_run_behind(watching, checkout, tmp_path, monkeypatch):
+    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
+    stages = tmp_path / "stages"
+    stages.mkdir()
+    monkeypatch.setenv("TMPDIR", str(stages))
+    one = watching("02", "--watch", "--timeout", "600")
+    _until(lambda: list(stages.glob("*/scratch/begun")))
+    children = _children(one.process.pid)
+    assert len(children) >= 2
+    one.process.kill()
+    _until(lambda: not any(map(_alive, children)))
+
+
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)

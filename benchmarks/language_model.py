@@ -23,6 +23,7 @@ sys.path.insert(0, str(REPOSITORY / "solutions" if "--solution" in sys.argv else
 
 from rich.console import Console  # noqa: E402
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: E402
+from timing import LARGE  # noqa: E402
 
 from meintorch import (  # noqa: E402  # noqa: E402
     AdamW,
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--torch", action="store_true", help="train the same model in PyTorch as well")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"{STEPS} unless said otherwise")
     arguments = parser.parse_args()
+    bytearray(LARGE)  # from now on glibc keeps the memory that a step frees for the next one: see timing.serve
     learn, held_out, characters = load_text()
     model = Transformer(
         len(characters), LENGTH, WIDTH, HEADS, BLOCKS, DROPOUT, dtype=np.float32, rng=np.random.default_rng(0)

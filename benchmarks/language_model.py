@@ -60,10 +60,10 @@ def main() -> None:
     meintorch.save_checkpoint(REPOSITORY / "language_model.npz", model, bits=bits, steps=arguments.steps)
     rows = [
         (f"counts of {ORDER} characters, with back-off", None, counted_bits(learn, held_out, ORDER, len(characters))),
-        ("meintorch", ours, bits),
+        ("meintorch, trained", ours, bits),
     ]
     if arguments.torch:
-        rows.append(("PyTorch", *torch_run(start, learn, held_out, arguments.steps)))
+        rows.append(("PyTorch, trained", *torch_run(start, learn, held_out, arguments.steps)))
     print("\n| model | steps | minutes | bits a character |\n|---|---|---|---|")
     for name, seconds, bits in rows:
         took = " | " if seconds is None else f"{arguments.steps:,} | {seconds / 60:.1f}"

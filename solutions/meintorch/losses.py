@@ -69,17 +69,16 @@ def cross_entropy(logits: Tensor, labels: Any, reduction: str = "mean") -> Tenso
     """
     logits = as_tensor(logits)
     labels = check_labels(labels, logits)
-    # All rows below each other, in which the right class is picked by its row and its label.
-    log_probabilities = stable_log_softmax(logits.data, -1).reshape(labels.size, logits.shape[-1])
-    right = np.arange(labels.size), labels.reshape(-1)
-    out = Tensor(-log_probabilities[right].reshape(labels.shape), (logits,), "cross_entropy")
+    log_probabilities = stable_log_softmax(logits.data, -1)
+    right = *np.indices(labels.shape, sparse=True), labels  # where the right class of each row is
+    out = Tensor(-log_probabilities[right], (logits,), "cross_entropy")
 
     def _backward(upstream):
         # 06.4: softmax minus one-hot, each row times what arrives at its loss.
         to_logits = np.exp(log_probabilities)
         to_logits[right] -= 1.0  # the ones alone, without all the zeros
-        to_logits *= upstream.reshape(labels.size, 1)
-        logits.grad += to_logits.reshape(logits.shape)
+        to_logits *= upstream[..., None]
+        logits.grad += to_logits
 
     out._backward = _backward
     return reduce(out, reduction)

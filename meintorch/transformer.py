@@ -23,7 +23,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: np.ndarray | None
     mask       an array (n, m), or one that broadcasts with it, to be added to the scores: -inf forbids to look
     Returns shape (..., n, v). Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
-    # TODO 12.1: query times key, by the root of the width; plus the mask; softmax along each row; times the values.
+    # TODO 12.1: query times key, divided by the root of the width; plus the mask; softmax along each row; times value.
     raise NotImplementedError("TODO 12.1")
 
 
@@ -123,7 +123,7 @@ class Block(Module):
 
     def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
         """Shape (batch, length, width), which stays."""
-        # TODO 12.5: x plus what attention makes of it; that plus what the two layers make of it.
+        # TODO 12.5: first x plus what attention makes of it; then that plus what the two layers make of it.
         raise NotImplementedError("TODO 12.5")
 
 
@@ -179,7 +179,7 @@ def probabilities(scores: np.ndarray, temperature: float = 1.0, top_k: int | Non
     temperature  above 0: below 1 the likely becomes likelier, above 1 all come closer to each other
     top_k        only this many of the likeliest are left; the others get 0. None: all of them
     """
-    # TODO 12.7: all but the k best to -inf, all by the temperature, and softmax.
+    # TODO 12.7: divided by the temperature, all but the k best to -inf, and softmax.
     raise NotImplementedError("TODO 12.7")
 
 

@@ -36,8 +36,9 @@ def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Pro
         raise CheckFailed(f"{what} is None, expected {_show(expected)}", "Nothing comes back: is there a return?")
     if not isinstance(actual, Real | np.ndarray):
         message = f"{what} is {_show(actual)} of type {type(actual).__name__}, expected {_show(expected)}"
+        plain = "array" if np.ndim(expected) else "number"
         raise CheckFailed(
-            message, "A plain number belongs there: is a .data missing?" if hasattr(actual, "data") else None
+            message, f"A plain {plain} belongs there: is a .data missing?" if hasattr(actual, "data") else None
         )
     actual_array, expected_array = np.asarray(actual), np.asarray(expected, dtype=np.asarray(actual).dtype)
     if actual_array.shape != expected_array.shape:

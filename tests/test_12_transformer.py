@@ -47,30 +47,6 @@ def test_a_model_of_one_block_learns_a_sentence_by_heart_and_writes_it():
         )
 
 
-@pytest.mark.task("12.6")
-def test_no_place_sees_what_comes_after_it():
-    """Shown by gradients: the scores at a place depend on the places up to it, and on no later one."""
-    model = small_model(2)
-    seen = np.zeros((5, 5), bool)
-    for place in range(5):
-        model.positions.weight.zero_grad()
-        scores = model(np.array([[3, 1, 4, 1, 5]]))
-        pick = np.zeros(scores.shape)
-        pick[0, place] = np.random.default_rng(place).standard_normal(scores.shape[2])
-        scores.backward(pick)
-        seen[place] = np.abs(model.positions.weight.grad[:5]).max(axis=1) > 1e-12
-    later, earlier = np.triu(seen, 1), np.tril(np.ones((5, 5), bool)) & ~seen
-    if later.any():
-        place, other = (int(one[0]) for one in np.nonzero(later))
-        raise CheckFailed(
-            f"the scores at place {place} have a slope in the row of place {other}, which comes later: "
-            "the model sees what it is to predict"
-        )
-    if earlier.any():
-        place, other = (int(one[0]) for one in np.nonzero(earlier))
-        raise CheckFailed(f"the scores at place {place} have no slope in the row of place {other}, which they may see")
-
-
 # 12.1 Attention
 
 QUERY = [[2.0, 0.0, 0.0, 0.0]]
@@ -109,6 +85,7 @@ def test_every_query_of_every_matrix_in_a_stack_asks_for_itself():
 def test_query_key_and_value_all_get_their_gradients():
     mask = np.triu(np.full((3, 3), -np.inf), 1)
     arrays = [numbers(2, 3, 2), numbers(2, 3, 2) + 0.5, numbers(2, 3, 4)]
+    check_reached(lambda *them: attention(*them, mask), dict(zip(("query", "key", "value"), arrays)), "attention")
     check_gradient(lambda *them: attention(*them, mask), *arrays, name="attention of query, key and value", make=Tensor)
 
 
@@ -173,10 +150,24 @@ def test_merging_the_heads_brings_the_rows_back():
 
 @pytest.mark.task("12.3")
 def test_splitting_passes_gradients_on():
+    check_reached(lambda x: split_heads(x, 2), {"x": numbers(2, 3, 4)}, "split_heads")
     check_gradient(lambda x: split_heads(x, 2), numbers(2, 3, 4), name="split_heads(x, 2)", make=Tensor)
 
 
 # 12.4 Self-attention
+
+
+@pytest.mark.task("12.4")
+def test_place_1_gets_a_quarter_of_place_0_and_three_quarters_of_itself():
+    """The layers leave x as it is, but for the queries: at place 1 the scores are 0 and log 3."""
+    layer = CausalSelfAttention(2, 1)
+    for name, parameter in layer.named_parameters().items():
+        parameter.data[...] = np.eye(2) if name.endswith("weight") else 0.0
+    layer.query.weight.data *= np.sqrt(2.0) * np.log(3.0)
+    look = look_at_layer(self_attention(4, 2), numbers(2, 3, 4), None)
+    found = explained(lambda: result(layer(Tensor([[[1.0, 0.0], [0.0, 1.0]]])), "CausalSelfAttention"), look)
+    what = "x with the rows [1, 0] and [0, 1], one head, the queries times the root of 2 and log 3:\nthe result"
+    check_close(found, np.array([[[1.0, 0.0], [0.25, 0.75]]]), what, probe=look)
 
 
 @pytest.mark.task("12.4")
@@ -226,6 +217,18 @@ def test_all_weights_of_self_attention_get_gradients():
 
 
 @pytest.mark.task("12.5")
+def test_x_goes_past_both_branches_as_it_is():
+    """Attention gives 0 and the two layers give their last bias, whatever the norms do."""
+    block = Block(2, 1)
+    for name, parameter in block.named_parameters().items():
+        parameter.data[...] = [10.0, 20.0] if name == "mlp.2.bias" else 0.0
+    look = first_that_tells(probe_of_block(numbers(1, 3, 4)), which_takes_a_cache)
+    found = explained(lambda: result(block(Tensor([[[1.0, 5.0]]])), "Block"), look)
+    what = "x with the row [1, 5], attention that gives 0, two layers that give [10, 20]:\nthe result"
+    check_close(found, np.array([[[11.0, 25.0]]]), what, probe=look)
+
+
+@pytest.mark.task("12.5")
 def test_a_block_adds_what_attention_makes_of_x_and_then_what_two_layers_make_of_that():
     check_block(numbers(2, 3, 4), None, "Block(4, heads=2) of an x of shape (2, 3, 4)")
 
@@ -240,16 +243,6 @@ def test_a_block_hands_the_cache_on():
             "the attention of the block was called without the cache that the block was given",
             "attention takes it as its second argument.",
         )
-
-
-@pytest.mark.task("12.5")
-def test_where_both_branches_give_nothing_x_passes_through():
-    block, x = Block(4, 2, rng=np.random.default_rng(0)), numbers(1, 3, 4)
-    for layer in (block.attention.out.children()["0"], block.mlp.children()["2"]):
-        layer.weight.data[...] = 0.0
-    check_close(
-        block(x).data, x, "a block whose two branches give 0 is to give back x:\nblock(x)", probe=probe_of_block(x)
-    )
 
 
 @pytest.mark.task("12.5")
@@ -272,13 +265,34 @@ def test_without_any_block_the_scores_are_products_of_the_table_with_itself():
     model = Transformer(3, length=4, width=2, heads=1, blocks=0)
     model.embedding.weight.data[...] = [[2.0, 1.0], [5.0, 2.0], [0.0, 4.0]]
     model.positions.weight.data[0] = [1.0, 0.0]
-    found = model(np.array([[0]])).data
-    check_close(
-        np.round(found, 3),
-        [[[1.0, 3.0, -4.0]]],
-        "rows [2, 1], [5, 2] and [0, 4], place 0 [1, 0], no block:\nthe scores after character 0",
-        probe=probe_of_model(model, [[0]]),
-    )
+    look = look_at_model(model, [[0]])
+    found = explained(lambda: result(model(np.array([[0]])), "Transformer"), look)
+    what = "rows [2, 1], [5, 2] and [0, 4], place 0 [1, 0], no block:\nwhat comes back for character 0"
+    check_close(np.round(found, 3), [[[1.0, 3.0, -4.0]]], what, probe=look)
+
+
+@pytest.mark.task("12.6")
+def test_no_place_sees_what_comes_after_it():
+    """Shown by gradients: the scores at a place depend on the places up to it, and on no later one."""
+    model = small_model(2)
+    seen = np.zeros((5, 5), bool)
+    for place in range(5):
+        model.positions.weight.zero_grad()
+        scores = model(np.array([[3, 1, 4, 1, 5]]))
+        pick = np.zeros(scores.shape)
+        pick[0, place] = np.random.default_rng(place).standard_normal(scores.shape[2])
+        scores.backward(pick)
+        seen[place] = np.abs(model.positions.weight.grad[:5]).max(axis=1) > 1e-12
+    later, earlier = np.triu(seen, 1), np.tril(np.ones((5, 5), bool)) & ~seen
+    if later.any():
+        place, other = (int(one[0]) for one in np.nonzero(later))
+        raise CheckFailed(
+            f"the scores at place {place} have a slope in the row of place {other}, which comes later: "
+            "the model sees what it is to predict"
+        )
+    if earlier.any():
+        place, other = (int(one[0]) for one in np.nonzero(earlier))
+        raise CheckFailed(f"the scores at place {place} have no slope in the row of place {other}, which they may see")
 
 
 @pytest.mark.task("12.6")
@@ -306,7 +320,9 @@ def test_every_block_gets_its_own_cache():
     for i, (block, cache) in enumerate(zip(blocks, caches)):
         if block.caches != [cache]:
             raise CheckFailed(
-                f"block {i} was not called once with caches[{i}]",
+                f"block {i} was called {len(block.caches)} times, expected once, with caches[{i}]"
+                if len(block.caches) != 1
+                else f"block {i} was called with {kind_of_cache(block.caches[0], caches)}, expected caches[{i}]",
                 first_that_tells(look)() or "Each block takes its own cache as second argument.",
             )
     model(np.array([[3, 1]]))
@@ -322,7 +338,7 @@ def test_with_a_cache_the_places_are_counted_on():
     caches = [Earlier(np.zeros((1, 2, 2, 2)), np.zeros((1, 2, 2, 2)))]
     found = model(np.array([[3, 1]]), caches).data
     wanted = model_by_hand(model, [[3, 1]], past=2)
-    what = "characters 3 and 1, with two places in the caches, no block:\nthe scores"
+    what = "characters 3 and 1, with two places in the caches, no block:\nwhat comes back"
     check_close(found, wanted, what, probe=probe_of_model(model, [[3, 1]]))
 
 
@@ -489,6 +505,20 @@ def result(out, name):
     return out.data
 
 
+def check_reached(function, arrays, name):
+    """Does anything arrive at every input? If not, no number needs to be shown."""
+    inputs = {one: Tensor(array) for one, array in arrays.items()}
+    out = function(*inputs.values())
+    result(out, name)
+    out.backward(numbers(*out.shape))
+    still = [one for one, x in inputs.items() if not x.grad.any()]
+    if still:
+        raise CheckFailed(
+            f"{name} gives the right numbers, and after backward() nothing has arrived at {' and '.join(still)}",
+            "What is computed from .data has no past: compute with the Tensors themselves.",
+        )
+
+
 def which_attention():
     """On other numbers, without a mask: does it what a known mistake does?"""
     query, key, value = numbers(5, 3), numbers(5, 3) * 2.0 + 1.0, numbers(5, 3) - 2.0
@@ -523,8 +553,8 @@ def which_axes():
     works = [front for front in ((), (2,), (2, 2)) if goes(*front)]
     if len(works) == 1:
         return (
-            f"It works if the key has {len(works[0]) + 2} axes, and else not: its last two are to be turned around, "
-            "however many stand in front of them."
+            f"It works if the key has {len(works[0]) + 2} axes, and otherwise not: its last two are to be turned "
+            "around, however many stand in front of them."
         )
     square = [numbers(3, 3), numbers(3, 3) + 1.0, numbers(3, 3) - 1.0]
     turned = "The keys are not turned around: a row of the scores holds products with all the keys."
@@ -560,7 +590,7 @@ def which_mask():
 
 
 def check_mask(n, m, wanted):
-    found, wanted = causal_mask(n, m), np.array(wanted)
+    found, wanted = explained(lambda: causal_mask(n, m), which_shape), np.array(wanted)
     what = f"causal_mask({n}, {m})"
     if isinstance(found, np.ndarray) and found.dtype == bool:
         raise CheckFailed(
@@ -574,7 +604,9 @@ def check_mask(n, m, wanted):
 def which_triangle():
     square, wide = (np.asarray(causal_mask(*sizes), dtype=float) for sizes in ((3, 3), (2, 4)))
     if np.isnan(square).any():
-        return "0 times -inf is nan: take -inf for whole numbers of places, and zeros elsewhere, without multiplying."
+        return "0 times -inf is nan. Do not multiply: np.full makes an array of -inf, and np.triu puts zeros into it."
+    if wide.shape == (4, 2):
+        return "Rows and columns have changed places: a row for each of the n places that ask, and m columns."
     if wide.shape in ((2, 2), (4, 4)):
         return "The mask need not be square: a row for each of the n places that ask, and m columns."
     if square.shape != (3, 3) or wide.shape != (2, 4):
@@ -587,7 +619,7 @@ def which_triangle():
     if np.array_equal(closed, np.tril(np.ones((3, 3), bool), -1)):
         return "Row 0 sees everything and row 2 only itself: what comes before is closed, and not what comes after."
     if np.array_equal(closed, np.triu(np.ones((3, 3), bool))):
-        return "A place does not see itself: the diagonal is open."
+        return "A place does not see itself: on the diagonal there is -inf, and 0 belongs there."
     if np.array_equal(closed, np.tril(np.ones((3, 3), bool))):
         return "What is open and what is closed have changed places."
     if np.array_equal(closed, np.triu(np.ones((3, 3), bool), 2)):
@@ -598,6 +630,17 @@ def which_triangle():
         return f"Where one may look it holds {square[~closed][0]:.4g}, which is added to the scores. 0 changes nothing."
     if np.array_equal(wide < -1.0, np.triu(np.ones((2, 4), bool), 1)):
         return "With 2 rows of 4 the first row is place 2, and not place 0: the rows are the last places."
+    if np.array_equal(wide < -1.0, np.triu(np.ones((2, 4), bool), -1)):
+        return "With fewer rows the triangle has moved to the left, by n - m. It belongs m - n further to the right."
+    return None
+
+
+def which_shape():
+    try:
+        causal_mask(3, 3)
+    except TypeError as error:
+        if "data type" in str(error):
+            return "A shape is one argument, with brackets of its own: np.full((n, m), -np.inf)."
     return None
 
 
@@ -610,16 +653,21 @@ def split(x, heads):
 def check_split(batch, length, width, heads, wanted):
     x = Tensor(np.arange(1.0, batch * length * width + 1.0).reshape(batch, length, width))
     what = f"split_heads of the numbers 1 to {x.size} in shape {x.shape}, with {heads} heads"
-    found = explained(lambda: result(split_heads(x, heads), "split_heads"), which_cut, which_division)
+    found = explained(lambda: result(split_heads(x, heads), "split_heads"), which_cut, which_call)
     check_close(found, np.asarray(wanted), what, probe=which_cut)
 
 
-def which_division():
+def which_call():
     try:
         split_heads(Tensor(numbers(1, 2, 4)), 2)
     except TypeError as error:
         if "float" in str(error):
             return "4 / 2 is 2.0, and a shape consists of whole numbers: // divides without a rest."
+        if "transpose" in str(error) and "positional argument" in str(error):
+            return "The order of the axes is one argument, with brackets of its own."
+    except ValueError as error:
+        if "axes don't match" in str(error):
+            return "transpose takes every axis of the array, in the new order: also those that stay where they are."
     return None
 
 
@@ -628,7 +676,7 @@ def which_cut():
     ways = {
         "The numbers were only put into the new shape: places and heads are mixed. First the width is cut in two axes, "
         "then the axes change places.": x.reshape(2, 3, 4, 2),
-        "The width was cut the other way around: head 0 has numbers 0, 3, ... of a row, and not the first ones.": (
+        "The width was cut the other way around: head 0 has numbers that lie apart in a row, and not the first.": (
             x.reshape(2, 4, 2, 3).transpose(0, 3, 1, 2)
         ),
         "The width is cut, but the heads still come after the places.": x.reshape(2, 4, 3, 2),
@@ -689,9 +737,14 @@ def attended(layer, x, cache=None, masked=True, heads=None, wrong=lambda mixed: 
 
 
 def check_layer(layer, x, cache, what):
-    wanted = out(layer, attended(layer, x, cache))
+    look = look_at_layer(layer, x, cache)
+    found = explained(lambda: result(layer(x, cache), "CausalSelfAttention"), look)
+    check_close(found, out(layer, attended(layer, x, cache)), f"{what}:\nthe result", probe=look)
 
+
+def look_at_layer(layer, x, cache):
     def look():
+        wanted = out(layer, attended(layer, x, cache))
         mixed = lambda found: found.reshape(x.shape)  # noqa: E731
         ways = {
             "The mask is not used: every place sees all the others.": out(
@@ -705,9 +758,7 @@ def check_layer(layer, x, cache, what):
         }
         return which_formula(lambda: layer(x, cache).data, ways)()
 
-    looks = first_that_tells(look, lambda: which_arguments(layer, x, cache))
-    found = explained(lambda: result(layer(x, cache), "CausalSelfAttention"), looks)
-    check_close(found, wanted, f"{what}:\nthe result", probe=looks)
+    return first_that_tells(look, lambda: which_arguments(layer, x, cache))
 
 
 def which_arguments(layer, x, cache):
@@ -735,6 +786,8 @@ def which_arguments(layer, x, cache):
     if cache is not None:
         key, value = np.concatenate([cache.key, key], 2), np.concatenate([cache.value, value], 2)
     sizes = query.shape[2], key.shape[2]
+    if any(not isinstance(size, int | np.integer) for size in given.get("causal_mask", ())):
+        return "causal_mask takes two numbers, of rows and of columns: they are in the shapes of query and key."
     if "attention" not in given:
         return "attention is never called."
     if "causal_mask" in given and given["causal_mask"] != sizes:
@@ -744,6 +797,8 @@ def which_arguments(layer, x, cache):
             "and the places are axis 2 of both."
         )
     for name, wanted, found in zip(("query", "key", "value"), (query, key, value), given["attention"]):
+        if found is getattr(layer, name):
+            return f"self.{name} is the layer. What it makes of x is `{name}`, in the lines above."
         if wanted.shape != found.shape or not np.allclose(wanted, found.data):
             return f"What attention gets as {name} is not `{name}` of the lines above. Its order is query, key, value."
     if "merge_heads" not in given:
@@ -764,6 +819,14 @@ class Recorder:
         return x
 
     forward = __call__
+
+
+def kind_of_cache(given, caches):
+    if given is None:
+        return "no cache"
+    if given is caches:
+        return "the list of all caches"
+    return f"caches[{caches.index(given)}]" if given in caches else f"a {type(given).__name__}"
 
 
 def stand_in_block():
@@ -792,17 +855,19 @@ def check_block(x, cache, what):
     attend, think = branches(block)
     y = x + attend(normal(x, block.norm1))
     wanted = y + think(normal(y, block.norm2))
-    look = first_that_tells(probe_of_block(x), which_cache_is_given)
+    look = first_that_tells(probe_of_block(x), which_takes_a_cache)
     found = explained(lambda: result(block(x, cache), "Block"), look)
     check_close(found, wanted, f"{what}:\nthe result", probe=look)
 
 
-def which_cache_is_given():
+def which_takes_a_cache():
     try:
         random_block()(Tensor(numbers(1, 2, 4)))
     except TypeError as error:
         if "positional argument" in str(error) and "Sequential" in str(error):
             return "Only attention takes the cache: the two layers work on each place alone."
+        if "positional argument" in str(error) and "LayerNorm" in str(error):
+            return "Only attention takes the cache. The norm's bracket closes before it."
     return None
 
 
@@ -849,7 +914,11 @@ def through_blocks(model, x):
 
 
 def which_end():
-    """A model as wide as it has characters: what goes wrong with shapes elsewhere has a result here."""
+    """Models as wide as they have characters, or places: what goes wrong with shapes elsewhere has a result here."""
+    model, ids = filled(Transformer(4, 4, 4, 2, 0)), np.array([[3, 1, 0, 2]])
+    numbered = normal(model.embedding.weight.data[ids] + np.arange(4), model.norm) @ model.embedding.weight.data.T
+    if np.allclose(model(ids).data, numbered):
+        return "`places` are only the numbers of the places: self.positions(places) has the rows."
     model, ids = filled(Transformer(4, 3, 4, 2, 1)), [[3, 1, 0]]
     table, places = model.embedding.weight.data, model.positions.weight.data
     x = through_blocks(model, table[np.array(ids)] + places)
@@ -873,9 +942,29 @@ def model_by_hand(model, ids, past=0, places=True, norm=True):
 
 
 def check_model(model, ids, what):
-    look = first_that_tells(probe_of_model(model, ids), which_end)
+    look = look_at_model(model, ids)
     found = explained(lambda: result(model(np.array(ids)), "Transformer"), look)
-    check_close(found, model_by_hand(model, ids), f"{what}:\nthe scores", probe=look)
+    check_close(found, model_by_hand(model, ids), f"{what}:\nwhat comes back", probe=look)
+
+
+def look_at_model(model, ids):
+    return first_that_tells(probe_of_model(model, ids), which_end, which_caches)
+
+
+def which_caches():
+    """Watch what two blocks are given as their caches."""
+    model, blocks = small_model(2), [Recorder(), Recorder()]
+    model.blocks = blocks
+    try:
+        model(np.array([[3, 1]]))
+    except ValueError as error:
+        return "zip(self.blocks, caches) gives a block and its cache at a time." * ("unpack" in str(error))
+    except TypeError as error:
+        if "Embedding" in str(error):
+            return "self.embedding is a module. The table in it is self.embedding.weight."
+    if any(cache in blocks for block in blocks for cache in block.caches):
+        return "A block was given another block as its cache: zip(self.blocks, caches) gives a block and its cache."
+    return None
 
 
 def probe_of_model(model, ids):
@@ -889,6 +978,10 @@ def probe_of_model(model, ids):
                 model, ids, places=False
             ),
             "The last norm is missing.": model_by_hand(model, ids, norm=False),
+            "self.positions was asked for the rows of the ids. Its rows are those of `places`.": normal(
+                through_blocks(model, rows + model.positions.weight.data[np.array(ids)]), model.norm
+            )
+            @ table.T,
             "The places are multiplied, and not added.": normal(through_blocks(model, rows * places), model.norm)
             @ table.T,
             "These are no scores yet: the product with the table, turned around, is missing.": normal(
@@ -969,6 +1062,10 @@ def which_k():
             np.where(scores >= 1.0, scores, 0.0)
         ),
     }
+    without_last = softmax_by_hand(np.where(scores > -1.0, scores, -np.inf))
+    found = probabilities(scores.copy(), 1.0, 1)
+    if np.shape(found) == (4,) and np.allclose(found, without_last):
+        return "With top_k=1 a single one is left out. It is the number of those that are left."
     found = probabilities(scores.copy(), 1.0, 2)
     if np.shape(found) == (2,):
         return "Only the k likeliest come back: the others stay, with probability 0, so that each keeps its number."
@@ -991,7 +1088,7 @@ def check_added(cache, key, value, wanted_key, wanted_value, what):
         ("keys", both[0], cache.key, wanted_key),
         ("values", both[1], cache.value, wanted_value),
     ):
-        check_close(result(found, "add"), wanted, f"{what}:\nthe {name} that come back", probe=which_cache)
+        check_close(result(found, "add"), wanted, f"{what}:\nwhat comes back as {name}", probe=which_cache)
         if kept is None:
             raise CheckFailed(f"{what}:\nself.{name[:-1]} is None afterwards, expected the {name}", NOT_KEPT)
         check_close(kept.data, wanted, f"{what}:\nself.{name[:-1]}", probe=lambda: NOT_KEPT)
@@ -1008,12 +1105,16 @@ def which_cache():
         return "In the first call there is nothing before the new ones: self.key and self.value are None."
     if cache.key is None:
         return "Nothing is kept in self.key and self.value, where the next call looks for it."
+    if cache.key.shape[2] == 4:
+        return "In the first call the new ones are put behind themselves: they are all there is, and are kept alone."
     try:
         both = cache.add(Tensor(second), Tensor(second + 10.0))
     except TypeError as error:
-        return "NumPy's concatenate takes arrays. Chapter 11's is imported: it is called by its name alone." * (
-            "NumPy's functions" in str(error)
-        )
+        if "NumPy's functions" in str(error):
+            return "NumPy's concatenate takes arrays. Chapter 11's is imported: it is called by its name alone."
+        if "concatenate" in str(error) and "positional argument" in str(error):
+            return "concatenate takes a list of Tensors: concatenate([old, new], axis)."
+        raise
     if both is None:
         return "Nothing comes back: is there a return?"
     if not (isinstance(both, tuple | list) and len(both) == 2):

@@ -23,7 +23,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: np.ndarray | None
     mask       an array (n, m), or one that broadcasts with it, to be added to the scores: -inf forbids to look
     Returns shape (..., n, v). Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
-    # 12.1: query times key, by the root of the width; plus the mask; softmax along each row; times the values.
+    # 12.1: query times key, divided by the root of the width; plus the mask; softmax along each row; times value.
     last_two = (*range(key.ndim - 2), -1, -2)
     # The queries are scaled and not the scores, of which there are more.
     scores = (query * query.shape[-1] ** -0.5) @ transpose(key, last_two)
@@ -133,7 +133,7 @@ class Block(Module):
 
     def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
         """Shape (batch, length, width), which stays."""
-        # 12.5: x plus what attention makes of it; that plus what the two layers make of it.
+        # 12.5: first x plus what attention makes of it; then that plus what the two layers make of it.
         x = x + self.attention(self.norm1(x), cache)
         return x + self.mlp(self.norm2(x))
 
@@ -193,7 +193,7 @@ def probabilities(scores: np.ndarray, temperature: float = 1.0, top_k: int | Non
     temperature  above 0: below 1 the likely becomes likelier, above 1 all come closer to each other
     top_k        only this many of the likeliest are left; the others get 0. None: all of them
     """
-    # 12.7: all but the k best to -inf, all by the temperature, and softmax.
+    # 12.7: divided by the temperature, all but the k best to -inf, and softmax.
     scores = scores / temperature
     if top_k is not None:
         scores[scores < np.sort(scores)[-top_k]] = -np.inf

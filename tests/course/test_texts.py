@@ -96,11 +96,12 @@ def test_cells_can_be_pasted_into_a_python_session(chapter, capsys):
 def run_cell(listing: texts.Listing, namespace: dict) -> int:
     """Run a cell and compare the results noted at the ends of its lines. Returns how many there were."""
     tree = ast.parse(listing.code)
-    noted = {
-        token.start[0]: token.string.lstrip("# ")
-        for token in tokenize.generate_tokens(io.StringIO(listing.code).readline)
-        if token.type == tokenize.COMMENT and token.line[: token.start[1]].strip()
-    }
+    noted = {}
+    for token in tokenize.generate_tokens(io.StringIO(listing.code).readline):
+        if token.type == tokenize.COMMENT:
+            alone = not token.line[: token.start[1]].strip()
+            assert not alone, f"line {listing.line + token.start[0]}: a result on a line of its own is not compared"
+            noted[token.start[0]] = token.string.lstrip("# ")
     found = {}
 
     def print_noted(*values, sep=" ", **others):

@@ -1,14 +1,11 @@
 """The reference of chapter 11: what it refuses, what it keeps apart, the given parts, and PyTorch beside all of it."""
 
-import builtins
 import pickle
 
 import numpy as np
 import pytest
 
-import meintorch
 from meintorch import operators
-from meintorch.activations import log
 from meintorch.data import load_words
 from meintorch.embedding import Embedding, concatenate, embed, flatten, index, scatter_add, stack, where
 from meintorch.layers import Linear, Module, Sequential
@@ -395,52 +392,6 @@ def test_the_operators_are_functions_and_methods(shape):
         assert isinstance(function(2.0, Tensor(a)), Tensor)
     compare(lambda x: operators.negate(x) if isinstance(x, Tensor) else -x, a)
     assert np.array_equal(Tensor(a).negate().data, -a)
-
-
-# What the course's seed lists, each as a function, and as a method where the first argument is a tensor.
-LISTED = [
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "negate",
-    "power",
-    "exp",
-    "log",
-    "sqrt",
-    "abs",
-    "clip",
-    "matmul",
-    "dot",
-    "sum",
-    "mean",
-    "max",
-    "min",
-    "var",
-    "reshape",
-    "transpose",
-    "flatten",
-    "relu",
-    "sigmoid",
-    "tanh",
-    "softmax",
-    "log_softmax",
-]
-
-
-def test_every_listed_operation_is_a_function_and_a_method():
-    modules = [
-        getattr(meintorch, name) for name in ("operators", "activations", "shapes", "embedding", "normalization")
-    ]
-    modules.append(__import__("meintorch.matmul", fromlist=["matmul"]))
-    for name in LISTED:
-        assert callable(getattr(Tensor, name)), name
-        assert any(getattr(module, name, None) is getattr(Tensor, name) for module in modules), name
-    for function in (concatenate, stack, index):
-        assert callable(function)
-    assert Tensor.__getitem__(made(3), 1).item() == 1.0
-    assert log is Tensor.log
-    assert not {"sum", "max", "min", "abs"} & {name for name in vars(meintorch) if hasattr(builtins, name)}
 
 
 def test_the_words_are_those_of_pythons_own_manual():

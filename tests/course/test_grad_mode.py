@@ -211,17 +211,6 @@ def test_retaining_what_never_arrives_is_refused(make):
         make().retain_grad()
 
 
-def test_the_documents_own_example_reads_four_eight_and_four():
-    x = Tensor([2.0])
-    (x * x).backward()
-    np.testing.assert_array_equal(x.grad, [4.0])
-    (x * x).backward()
-    np.testing.assert_array_equal(x.grad, [8.0])
-    x.zero_grad()
-    (x * x).backward()
-    np.testing.assert_array_equal(x.grad, [4.0])
-
-
 @pytest.mark.parametrize("length", [2_000, 100_000])
 @pytest.mark.parametrize("how", ["walked", "kept", "dropped"])
 def test_a_long_chain_is_walked_and_goes_without_recursion(length, how):

@@ -136,7 +136,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.command, allowed, example = commands.get(name, (_check, CHECKING, ""))
     least, most = (0, 2) if name == "hint" else (1, 1)
     if example and not least <= len(rest) <= most:
-        _wrong(f"{name} needs one chapter or task: python grader.py {name} {example}")
+        _wrong(f"{name} needs one chapter{'' if name == 'notebook' else ' or task'}: python grader.py {name} {example}")
     if rest and not example:
         _wrong(f"{name} stands alone: python grader.py {name}")
     options.name = rest[0] if rest else name

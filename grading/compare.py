@@ -14,10 +14,15 @@ from grading.report import Report
 
 def show(report: Report, package: Path, spoil: bool = False) -> None:
     """Print what passed beside the reference, and, if it is to be spoiled, the rest too."""
-    hidden = []
+    hidden, shown = [], {}
     for one in report.tasks:
         if one.status == "passed" or spoil:
-            show_task(one.task, package)
+            above = shown.setdefault(one.task.parts, one.task)
+            if above is one.task:
+                show_task(one.task, package)
+            else:
+                screen.say()
+                screen.say((f" {one.task.id} {one.task.title}", "bold"), f"   the same place as {above.id}, above")
         else:
             hidden.append(one.task.id)
     screen.say()

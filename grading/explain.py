@@ -1,6 +1,7 @@
 """`python grader.py explain`: after a chapter has passed, the reference with its reasons."""
 
 import ast
+import textwrap
 
 from grading import screen, texts
 from grading.course import REFERENCE, Part
@@ -11,10 +12,15 @@ from grading.report import Report
 
 def show(report: Report) -> None:
     """Print for every task of a report why the reference is as it is, and at the end what PyTorch does."""
-    shown = set()
+    shown, first = set(), {}
     for one in report.tasks:
         screen.say()
         screen.say((f" {one.task.id} {one.task.title}", "bold"))
+        above = first.setdefault(one.task.parts, one.task)
+        if above is not one.task:
+            screen.say()
+            screen.paragraph(f"In the same place as {above.id}, above.")
+            continue
         for part in one.task.parts:
             screen.say()
             reason = part.region.comment.replace("\n", " ")
@@ -41,4 +47,4 @@ def show(report: Report) -> None:
 def _source(part: Part, definition: str) -> list[str]:
     source = read_source(REFERENCE / part.file)
     node = find_definition(ast.parse(source), definition.split("."))
-    return source.split("\n")[node.lineno - 1 : node.end_lineno]
+    return textwrap.dedent("\n".join(source.split("\n")[node.lineno - 1 : node.end_lineno])).split("\n")

@@ -48,6 +48,8 @@ def _after_cell(result: object = None) -> None:
 
 def grader(line: str) -> None:
     """`%grader hint 02.2` runs `python grader.py hint 02.2`, and shows what it prints as it comes."""
+    if "--watch" in line.split():
+        raise Stop("--watch goes on and on, and no other cell could run: use it in a terminal.")
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
     process = subprocess.Popen(
         [sys.executable, "-X", "utf8", str(ROOT / "grader.py"), *line.split()],
@@ -116,7 +118,10 @@ def _places(found: Task) -> dict[str, Part]:
 def _composed(part: Part, cell: str) -> tuple[str, str]:
     """The file as it is, "" if there is none, and with the cell in the place of the task."""
     path, name = PACKAGE / part.file, f"meintorch/{part.file}"
-    cell = textwrap.dedent(cell).rstrip()
+    cell = textwrap.dedent(cell.replace("\r\n", "\n")).rstrip()
+    another = re.search(r"^\s*%%task.*", cell, re.MULTILINE)
+    if another:
+        raise Stop(f"One task for each cell: {another[0].strip()} begins a cell of its own. Nothing was written.")
     if not any(line.strip() and not line.strip().startswith("#") for line in cell.split("\n")):
         raise Stop("There is no statement in this cell. Nothing was written.")
     function = part.region.qualname.split(".")[-1]

@@ -18,6 +18,9 @@ from grading.stubs import stub_of
 
 SCHEMA = "meintorch/report/v1"
 TODO = re.compile(r"TODO (\d\d\.\d+)")
+OF_ARRAYS = (
+    "all any argmin argsort astype copy cumsum flat ndim nonzero ravel repeat round size squeeze std swapaxes tolist"
+)
 LEFTOVER = "Your lines are there, but so is the stub's own `raise` line, which stops them. Delete it."
 
 
@@ -27,6 +30,7 @@ class TaskReport:
     status: str  # passed, failed, todo, blocked, error
     results: list[Result]
     needs: str | None = None  # of a blocked task: the task that it waits for
+    milestone: str = ""  # the chapter's first check, which may be one of this task's
 
     @property
     def passed(self) -> int:
@@ -34,9 +38,14 @@ class TaskReport:
 
     @property
     def first_failure(self) -> Result | None:
-        """The first test that failed and whose cause is known, or else the first that failed or could not be run."""
+        """The first test that failed and whose cause is known, or else the first that failed or could not be run.
+
+        The milestone comes behind its task's other tests: they say the same on numbers that can be checked by hand.
+        """
         failures = [result for result in self.results if result.status not in ("passed", "todo")]
-        failures.sort(key=lambda result: (result.status == "error", result.diagnosis is None))
+        failures.sort(
+            key=lambda one: (one.status == "error", one.diagnosis is None, one.name == self.milestone),
+        )
         return failures[0] if failures else None
 
 
@@ -124,6 +133,8 @@ def grade_on(folder: Path, chapter: Chapter, package: Path, task: Task | None, g
         report.not_gradable = _import_problem(run, chapter, folder / "meintorch")
     if report.not_gradable is None:
         report.tasks = _judge(tasks, checks, run.results, places, unwritten)
+        for one in report.tasks:
+            one.milestone = chapter.checks[0].name
         _find_culprits(folder, report, checks, timeout)
     report.next = _next(report, task)
     report.notes = [*edited_tests.notes(), *files_without_effect(package)]
@@ -314,9 +325,20 @@ def explain_error(kind: str, message: str) -> str | None:
     """What lies behind some of Python's own errors that say little to somebody who meets them for the first time."""
     if kind == "TypeError" and ("does not support ufuncs" in message or "unexpected keyword argument 'out'" in message):
         return (
-            "NumPy's functions take arrays, and so does += on a gradient. This is a Tensor: is a .data missing? Where "
-            "the graph must go on, use operators and meintorch's own functions."
+            "NumPy's functions take arrays, and so does += on a gradient. This is a Tensor: is a .data missing? (In "
+            "chapter 10 it is .value.) Where the graph must go on, use operators and meintorch's own functions."
         )
+    if kind == "TypeError" and "got an unexpected keyword argument 'requires_grad'" in message:
+        return "Tensor takes no requires_grad: as_tensor(...) makes a constant, Tensor(...) what needs a gradient."
+    if "dtype('O')" in message or (message.startswith("unsupported operand") and "'NoneType'" in message):
+        return (
+            "Something is no number here, but None, perhaps: np.add.at, as a list's sort(), works in place and gives "
+            "None, and so does a function without return."
+        )
+    if kind == "TypeError" and message.startswith("Cannot interpret '"):
+        return "A shape is one argument: np.zeros((2, 3)), with a pair of brackets of its own."
+    if kind == "ValueError" and message == "object too deep for desired array":
+        return "A table stands where NumPy wants a line of numbers, as np.bincount does: one column at a time."
     if kind in ("MemoryError", "_ArrayMemoryError"):
         return "A check may use 4 GiB of memory. Does a list or a graph grow with every step?"
     if kind == "RecursionError":
@@ -325,6 +347,13 @@ def explain_error(kind: str, message: str) -> str | None:
         return (
             "An assignment, += and -= too, makes a name local to its whole function. Give the result a name of its own."
         )
+    array_of = re.fullmatch(r"'Tensor' object has no attribute '(\w+)'.*", message)
+    if kind == "AttributeError" and array_of and array_of[1] in OF_ARRAYS.split():
+        return f"An array has {array_of[1]}, and a Tensor has not: its array is in .data (in chapter 10: in .value)."
+    if kind == "AttributeError" and re.match(
+        r"'numpy\.\w+' object has no attribute '(value|grad|requires_grad)'", message
+    ):
+        return "This is an array already. Where a Tensor is wanted, wrap it: Tensor(...)."
     if kind == "AttributeError" and "'NoneType'" in message:
         return "Something is None here: does a function that was called lack its return?"
     if kind == "TypeError" and message == "'Tensor' object is not iterable":

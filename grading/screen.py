@@ -5,8 +5,10 @@ import re
 import shutil
 import sys
 import textwrap
+from functools import lru_cache
 
-from grading.course import Chapter, Task
+from grading.course import REFERENCE, Chapter, Task, chapters
+from grading.files import read_source
 from grading.launch import printable
 from grading.report import Report, TaskReport
 
@@ -229,8 +231,20 @@ def bar(done: int, total: int) -> str:
 
 
 def sentence_of(name: str) -> str:
-    """A test's name as a sentence: "test_each_factor_gets_its_partner" -> "each factor gets its partner"."""
-    return name.removeprefix("test_").removeprefix("goal_").replace("_", " ")
+    """A test's name as a sentence: "test_no_grad_stops_the_recording" -> "no_grad stops the recording"."""
+    text = f"_{name.removeprefix('test_').removeprefix('goal_')}_"
+    for one in code_names():
+        text = text.replace(f"_{one}_", f"_{one.replace('_', chr(0))}_")
+    return text.strip("_").replace("_", " ").replace(chr(0), "_")
+
+
+@lru_cache(maxsize=1)
+def code_names() -> list[str]:
+    """Names with an underscore that stand for a piece of code in a test's name, the longest first."""
+    found = {"zero_grad", *re.findall(r"[a-z]\w*_\w+", read_source(REFERENCE / "__init__.py"))}
+    regions = [part.region for chapter in chapters() for task in chapter.tasks for part in task.parts]
+    found.update(one for region in regions for one in region.qualname.split(".") if "_" in one.strip("_"))
+    return sorted(found, key=len, reverse=True)
 
 
 def _count(one: TaskReport) -> str:

@@ -127,8 +127,9 @@ class Tensor:
         self._grad = gradient if self._lent else gradient.copy()
 
     def _as_gradient(self, gradient: Any) -> np.ndarray:
-        if isinstance(gradient, Tensor):
-            raise TypeError("a gradient is an array, not a Tensor: is a .data missing?")
+        if isinstance(gradient, Tensor) or gradient is None:
+            hint = "zero_grad() makes it zeros again" if gradient is None else "is a .data missing?"
+            raise TypeError(f"a gradient is an array, not a {type(gradient).__name__}: {hint}")
         if np.shape(gradient) != self.shape:
             raise ValueError(f"the gradient of a Tensor of shape {self.shape} cannot have shape {np.shape(gradient)}")
         if getattr(gradient, "dtype", self.dtype) != self.dtype:

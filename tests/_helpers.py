@@ -361,7 +361,7 @@ def _factor(factor: float) -> str | None:
     """A factor that means something in words. An odd one, 0.3333 or 1.917, would only be noise."""
     if math.isclose(factor, 0.5):
         return "It is half of what it should be."
-    if factor > 1.5 and math.isclose(factor, round(factor)):
+    if 1.5 < factor < 1000.0 and math.isclose(factor, round(factor)):
         return f"It is {round(factor)} times what it should be."
     return None
 

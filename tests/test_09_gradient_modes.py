@@ -1,8 +1,10 @@
 """The checks of chapter 09: python grader.py 09"""
 
+import sys
 import threading
 import tracemalloc
 import weakref
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,6 +20,8 @@ from tests._helpers import (
     check_walk,
     first_that_tells,
 )
+
+LIMIT = sys.getrecursionlimit()
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +50,10 @@ def test_a_chain_of_a_hundred_thousand_operations_finds_its_way_back():
     for _ in range(100_000):
         y = y + step
     y.backward()
+    if sys.getrecursionlimit() != LIMIT:
+        sys.setrecursionlimit(LIMIT)
+        message = f"backward() has set Python's limit of nested calls, which was {LIMIT}"
+        raise CheckFailed(message, "Other code relies on it. A stack of your own and a `while` loop need no limit.")
     at = "x = 1, step = 2, 100,000 steps"
     check_grad(x, 1.0, of="x + step + step + ...", at=at, probe=which_walk)
     check_grad(step, 100_000.0, of="x + step + step + ...", at=at, name="step", probe=which_walk)
@@ -170,7 +178,12 @@ def test_an_exception_switches_back_too_and_goes_on():
 def test_one_object_may_be_entered_again_before_it_is_left():
     off = no_grad()
     wanted = [False, False, False, True]
-    check_modes(nested(off, off), wanted, "into a block of off = no_grad(), again into one, and out", which_exit)
+    try:
+        found = nested(off, off)
+    except IndexError as error:
+        error.diagnosis = ask(which_exit)
+        raise
+    check_modes(found, wanted, "into a block of off = no_grad(), again into one, and out", which_exit)
 
 
 @pytest.mark.task("09.3")
@@ -208,6 +221,12 @@ def test_enable_grad_is_a_decorator_too():
 
 
 @pytest.mark.task("09.3")
+def test_a_decorated_function_that_fails_switches_back_too():
+    what = "after a call of a function, decorated with @no_grad(), that ends in an exception"
+    check_modes([mode_after_a_slip()], [True], what, which_call)
+
+
+@pytest.mark.task("09.3")
 def test_arguments_go_in_and_the_result_comes_out():
     @no_grad()
     def weighed(x, weight, bias=0.0):
@@ -218,7 +237,7 @@ def test_arguments_go_in_and_the_result_comes_out():
     try:
         y = weighed(x, 2.0, bias=5.0)
     except TypeError as error:
-        error.diagnosis = (
+        error.diagnosis = ask(which_call) or (
             "Any arguments have to go in: *args and **kwargs, in the inner function's head and in the call."
         )
         raise
@@ -397,6 +416,20 @@ def test_in_a_deep_graph_no_tensor_has_its_turn_twice():
         y = a + a
     y.backward()
     check_grad(x, 1.0, of="a + a with a = y / 2, 2,000 times", at="x = 1", probe=which_walk)
+
+
+@pytest.mark.task("09.7", revisits="02.3")
+def test_in_a_deep_graph_the_seed_is_still_what_was_given_and_is_added():
+    one = as_tensor(1.0)
+    x = y = Tensor(1.0)
+    for _ in range(2_000):
+        y = y + one
+    y.backward(5.0)
+    given = "The seed is the gradient that was given, self.grad += gradient, and not ones."
+    check_grad(x, 5.0, of="x + 1 + 1 + ...", at="x = 1, 2,000 steps, y.backward(5.0)", probe=lambda: given)
+    x.backward(2.0)
+    kept = "What is there already stays: self.grad += gradient, also where self is an input."
+    check_grad(x, 7.0, of="x", at="x.grad = 5, after x.backward(2.0)", probe=lambda: kept)
 
 
 @pytest.mark.task("09.8", revisits="02.3")
@@ -840,6 +873,20 @@ def overlapping_calls() -> list:
     return [after.get("a"), after.get("b")]
 
 
+def mode_after_a_slip() -> bool:
+    """What mode.recording reads after a decorated function was called that ends in an exception."""
+
+    @no_grad()
+    def fails():
+        raise KeyError("a slip in the function")
+
+    check_decorated(fails, [])
+    with suppress(KeyError):
+        fails()
+    after, mode.recording = mode.recording, True
+    return after
+
+
 def in_a_thread(*functions):
     """Run functions at the same time, each in a thread of its own. Returns the first one's result, or raises."""
     results, errors = {}, []
@@ -922,6 +969,12 @@ def check_remembered(one, wanted: list, what: str) -> None:
     if one.before != wanted:
         if not one.before:
             why = "Nothing was remembered, and leaving the block will need it: append mode.recording to self.before."
+        elif len(wanted) > 1 and one.before == wanted[::-1]:
+            why = (
+                "The newest stands in front. Append: pop() takes from the end, and what was entered last is left first."
+            )
+        elif len(wanted) > 1 and one.before == wanted[:-1]:
+            why = "Only where the mode changes is it remembered. Each time is left again as well: always append."
         elif one.before == [not value for value in wanted]:
             why = "It was remembered after the switch. What counts is how it was before."
         elif one.before == wanted[-1:]:
@@ -1016,7 +1069,11 @@ def which_exit():
     if nested(no_grad())[-1] is False:
         return "After a block everything stays off: __exit__ has to put back what was before."
     off = no_grad()
-    same, mixed, again = nested(no_grad(), no_grad()), nested(no_grad(), enable_grad()), nested(off, off)
+    try:
+        again = nested(off, off)
+    except IndexError:
+        return "The list is empty before every block is left: each time takes one off it, with pop(), and no more."
+    same, mixed = nested(no_grad(), no_grad()), nested(no_grad(), enable_grad())
     if same == [False, False, True, True] and mixed == [False, True, True, True]:
         return "It is switched to True whatever it was. In a nested block it was off: put back what was before."
     if same == [False, False, True, True] and mixed == [False, True, False, True]:
@@ -1043,16 +1100,24 @@ def which_call():
         seen.append(mode.recording)
 
     while_decorating = mode.recording
-    look()
+    try:
+        look()
+    except (TypeError, AttributeError) as error:
+        if "context manager" in str(error) or "__enter__" in str(error):
+            return "A class is not an object yet: type(self)(), with brackets, makes one to enter."
     mode.recording = False
     enable_grad()(lambda: seen.append(mode.recording))()
-    mode.recording = True
+    after, mode.recording = mode.recording, True
     if not while_decorating:
         return "The mode is switched where the function is decorated, and stays so. It belongs in the inner function."
     if seen[0]:
         return "In the call nothing is switched: the `with` has to be inside of the inner function, around the call."
     if not seen[1]:
         return "enable_grad switches off as well: the block to enter is one of its own kind, type(self)()."
+    if after:
+        return "After a call recording is on whatever it was: put back what was before, as a `with` block does."
+    if mode_after_a_slip() is False:
+        return "After a call that ends in an exception everything stays off: a `with` block puts it back then too."
     if overlapping_calls() != [False, True]:
         return "All calls share one object, also where they overlap: each needs one of its own, type(self)()."
     return None
@@ -1124,7 +1189,7 @@ def waits_in_vain():
     return None
 
 
-def which_release():
+def let_go_of():
     """What is there after a walk, with and without keep_graph?"""
     x = Tensor([3.0])
     y = x * x
@@ -1132,10 +1197,16 @@ def which_release():
     rule = z._backward
     z.backward(keep_graph=True)
     if not z._children or z._backward != rule:
+        other = Tensor([3.0]) * 2.0
+        other.backward()
+        if other._children:
+            return "It is turned around: with keep_graph=True the graph goes, and without it, it stays."
         return "The graph goes although keep_graph is True."
     once = float(x.grad[0])
     if once != 12.0:
         return None  # the walk itself is wrong
+    if tangled() > 26.0:
+        return None  # check_walk says more of it
     z.backward(keep_graph=True)
     if float(x.grad[0]) == once:
         return "Before a walk the leaves lose their gradient too: only tensors that have children start from nothing."
@@ -1174,4 +1245,41 @@ def which_release():
     return None
 
 
+def tangled() -> float:
+    """The slope of a * (a + 1) with a = 2 * x at 3, which is 26."""
+    x = Tensor(3.0)
+    a = x * 2.0
+    (a * (a + 1.0)).backward()
+    return float(x.grad)
+
+
+def called_at_once():
+    """Without keep_graph: has the first rule run, and an error come right after it?"""
+    x = Tensor([3.0])
+    try:
+        (x * 2.0).backward()
+    except RuntimeError:
+        if x.grad.any():
+            return "_let_go is called, and raises its error at once: put it in the rule's place, without brackets."
+    return None
+
+
+def walked_from_the_front():
+    """An input's turn comes first, and the result's last?"""
+    turns = []
+    x = Tensor(1.0)
+    y = x * 2.0
+    z = y * 2.0
+    for name, one in (("y", y), ("z", z)):
+        one._backward = lambda upstream, name=name, rule=one._backward: (turns.append(name), rule(upstream))
+    z.backward()
+    if turns == ["y", "z"]:
+        return (
+            "The walk begins with the inputs, and not with the result: is the order walked from its end? (pop() takes "
+            "from there.) And do inputs stand before what was computed from them?"
+        )
+    return None
+
+
+which_release = first_that_tells(called_at_once, walked_from_the_front, let_go_of)
 which_walk = first_that_tells(waits_in_vain, which_release, one_sided, check_walk(Tensor))

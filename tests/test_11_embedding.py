@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from meintorch import embedding
 from meintorch.data import load_words
 from meintorch.embedding import Embedding, concatenate, embed, index, scatter_add, stack, where
 from meintorch.losses import mse_loss
@@ -720,8 +721,9 @@ def normalized(z, eps):
     except Exception as error:
         error.diagnosis = ask(which_scale)
         raise
-    if not isinstance(found, tuple) or len(found) != 2:
-        got = "None" if found is None else f"one {type(found).__name__}" if not isinstance(found, tuple) else len(found)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        several = isinstance(found, tuple | list)
+        got = "None" if found is None else len(found) if several else f"one {type(found).__name__}"
         raise CheckFailed(
             f"normalize returns {got}, expected two arrays",
             "Nothing comes back: is there a return?"
@@ -823,7 +825,20 @@ which_place = first_that_tells(
             "It is what comes from the other end: the places that were not picked.": [0.0, 101.0, 0.0],
         },
     ),
+    lambda: zeros_of_what_arrives(),
 )
+
+
+def zeros_of_what_arrives():
+    """Right only where as many places are picked as there are?"""
+
+    all_right = right(lambda: [picked([0, 1, 2])()], [[1.0, 10.0, 100.0]])
+    try:
+        arrived(lambda x: index(x, [0, 2]), [1.0, 10.0], [7.0, 8.0, 9.0])
+    except IndexError:
+        if all_right:
+            return "It is right only if as many places are picked as x has: the zeros have x's shape, that of x.data."
+    return None
 
 
 def pieces(sizes, upstream, axis=0):
@@ -835,6 +850,14 @@ def pieces(sizes, upstream, axis=0):
 FOUR, SIX = [1.0, 10.0, 100.0, 1000.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 EQUAL, CROSSED = [[1.0, 10.0], [100.0, 1000.0]], [[100.0, 1000.0], [1.0, 10.0]]
 UNEQUAL, THREE = [[1.0], [10.0, 100.0, 1000.0]], [[1.0], [2.0, 3.0], [4.0, 5.0, 6.0]]
+
+
+def ended_by_a_constant():
+    x = Tensor([0.0])
+    concatenate([np.zeros(1), x])._backward(np.array([1.0, 10.0]))
+    if not x.grad.any() and right(pieces([1, 1], [1.0, 10.0]), [[1.0], [10.0]]):
+        return "A constant ends the loop, and those behind it get nothing: leave out its own piece alone."
+    return None
 
 
 def where_it_cuts():
@@ -855,6 +878,12 @@ def where_it_cuts():
         return (
             "With two tensors it is right, with three it is not: places to cut count from the start, so sizes add up."
         )
+    tables = [[[1.0], [2.0]], [[10.0, 100.0], [20.0, 200.0]]]
+    if not right(
+        lambda: arrived(lambda *them: concatenate(them, 1), np.concatenate(tables, 1), *map(np.zeros_like, tables)),
+        tables,
+    ):
+        return "Along axis 0 it is right, along axis 1 it is not: does `axis` take part in it, twice?"
     if not right(pieces([3, 1], FOUR, axis=1), [[[1.0, 10.0, 100.0]], [[1000.0]]]):
         return "Along axis 0 it is right, along axis 1 it is not: does `axis` take part in it, twice?"
     if not right(pieces([3, 1], FOUR, axis=-1), [[[1.0, 10.0, 100.0]], [[1000.0]]]):
@@ -862,7 +891,7 @@ def where_it_cuts():
     return None
 
 
-which_piece = first_that_tells(read_only(pieces([2, 2], FOUR)), where_it_cuts)
+which_piece = first_that_tells(read_only(pieces([2, 2], FOUR)), where_it_cuts, ended_by_a_constant)
 
 
 def which_twice():
@@ -896,6 +925,12 @@ which_sum = which_formula(
             NOTHING,
         ],
         "That picks rows, as the way forward does. It has to bring them back.": ROWS[IDS],
+        "Row i is taken for each id i: to the row of id number k belongs rows[k].": [
+            [1.0, 2.0],
+            [20.0, 40.0],
+            NOTHING,
+            NOTHING,
+        ],
         "In one long line a row begins at id times width: is the factor missing?": [
             [10.0, 121.0],
             [202.0, 0.0],
@@ -952,7 +987,26 @@ def where_rows_go():
     return None
 
 
+def only_numbers():
+    """Is scatter_add given one line of numbers?"""
+    asked, real = [], embedding.scatter_add
+
+    def watched(ids, rows, n):
+        asked.append(np.ndim(rows))
+        return real(ids, rows, n)
+
+    embedding.scatter_add = watched
+    try:
+        ask(rows_of([2, 0, 2], ROWS))
+    finally:
+        embedding.scatter_add = real
+    if asked and asked[0] == 1:
+        return "What arrives has become one line of numbers. A row of it has to stay a row: reshape(-1, width)."
+    return None
+
+
 which_rows = first_that_tells(
+    only_numbers,
     read_only(rows_of([2, 0, 2], ROWS)),
     which_formula(
         lambda: rows_of([2, 0, 2], ROWS)()[0],
@@ -1009,6 +1063,7 @@ which_variance = first_that_tells(
             * D
             * G,
             "It is divided by n twice.": 2.0 / 16.0 * D * G,
+            "The mean is that of all rows together. `distance` has each row's own.": 2.0 / 4.0 * (X - X.mean()) * G,
             "It is the slope of the deviation, the root of the variance. There is no root here.": D
             / (4.0 * np.sqrt((D * D).mean(**ROWWISE)))
             * G,
@@ -1032,6 +1087,32 @@ def normal_of(z, eps=0.0):
 
 def scale_of(z, eps=0.0):
     return lambda: normalize(z.copy(), eps)[1]
+
+
+def axis_lost():
+    """Does a square come out with a row's mean or deviation laid across the columns?"""
+    square = np.array([[1.0, 3.0], [10.0, 50.0]])
+    means, spread = square.mean(axis=1), square - square.mean(axis=1, keepdims=True)
+    scale = 1.0 / np.sqrt((spread * spread).mean(axis=1))
+    lost = (
+        "mean(axis=1) has no axis for the columns any more, so that it meets them in place of the rows: keepdims=True."
+    )
+    with np.errstate(all="ignore"):
+        found = normalize(square, 0.0)[0]
+        across = square - means
+        own = 1.0 / np.sqrt((across * across).mean(axis=1))
+        wrong = [spread * scale, across * scale, across * own, across * own[:, None], across * scale[:, None]]
+    return lost if any(np.shape(found) == (2, 2) and np.allclose(found, one) for one in wrong) else None
+
+
+def not_squared():
+    """The distances of a row add up to 0, so that their mean divides by 0."""
+    with np.errstate(all="ignore"):
+        found, _ = normalize(np.array([[1.0, 3.0], [10.0, 50.0]]), 0.0)
+        eased, _ = normalize(np.array([[1.0, 3.0]]), 4.0)
+    if not np.isfinite(found).any() and np.allclose(eased, [[-0.5, 0.5]]):
+        return "The distances of a row add up to 0, and so does their mean: square them first."
+    return None
 
 
 def far_from_zero():
@@ -1064,6 +1145,7 @@ which_scale = first_that_tells(
             OVER_ALL: (X - X.mean()) / X.std(),
             "The deviation is that of all rows together. Each row has its own.": D / np.sqrt((D * D).mean()),
             OVER_COLUMNS: column_scale(X),
+            "The two results are exchanged: the rows come first.": 1.0 / DEVIATION,
         },
     ),
     which_formula(
@@ -1083,6 +1165,12 @@ which_scale = first_that_tells(
             "The rows are right. The second result has lost an axis: keepdims=True keeps it.": 1.0 / DEVIATION[:, 0],
             "The rows are right. The second result is the mean, and should be 1 / deviation.": X.mean(**ROWWISE),
         },
+    ),
+    axis_lost,
+    not_squared,
+    which_formula(
+        scale_of(np.array([[7.0, 9.0]]), 3.0),
+        {"The rows are right. In the second result eps is added a second time.": [[1.0 / 5.0]]},
     ),
     far_from_zero,
 )
@@ -1171,8 +1259,36 @@ which_norm = first_that_tells(
             - N * (H * N).mean(**ROWWISE),
         },
     ),
+    lambda: not_summed(),
+    lambda: along_the_row(),
     shape_forgotten,
 )
+
+
+def not_summed():
+    try:
+        norm_of(0)()
+    except ValueError as error:
+        if "of shape (4,) cannot have shape (3, 4)" in str(error):
+            return "weight and bias are used in every row, so what arrives at the rows is summed: column_sums, axis 0."
+    return None
+
+
+def along_the_row():
+    """On a square table an axis that is lost, or is the wrong one, makes no error."""
+    x, up, w = X[:, :3], UP[:, :3], W[:3]
+    far = x - x.mean(**ROWWISE)
+    deviation = np.sqrt((far * far).mean(**ROWWISE))
+    n, h = far / deviation, up * w
+    to_all, to_weight, to_bias = arrived(lambda *three: layer_norm(*three, eps=0.0), up, x, w, np.zeros(3))
+    if np.allclose(to_bias, up.sum(axis=1)) or np.allclose(to_weight, (up * n).sum(axis=1)):
+        return "weight and bias have a number for each column: the sum goes over the rows, axis 0."
+    mean, share = h.mean(**ROWWISE), (h * n).mean(**ROWWISE)
+    for a, b in ((mean[:, 0], share[:, 0]), (mean[:, 0], share), (mean, share[:, 0])):
+        if np.allclose(to_all, (h - a - n * b) / deviation):
+            return "A mean along axis 1 has no axis for the columns any more, and meets them: keepdims=True keeps it."
+    return None
+
 
 Z = np.array([-1.5, 0.5, 2.0])
 ROOT = np.sqrt(2.0 / np.pi)
@@ -1202,6 +1318,9 @@ which_gelu = which_formula(
         "That is the slope of the exact GELU. The way forward has the formula with tanh.": SEVEN
         * (EXACT + Z * DENSITY),
         "That is the slope of relu.": SEVEN * (Z > 0.0),
+        "The slope of tanh is 1 - tanh ** 2: a plus stands there.": SEVEN * (STEP + 0.5 * Z * (1.0 + T * T) * INNER),
+        "Inside stands a cube: the slope of x ** 3 is 3 x ** 2.": SEVEN
+        * (STEP + 0.5 * Z * BELL * ROOT * (1.0 + 3.0 * 0.044715 * Z**3)),
         "The first part lacks its 0.5.": SEVEN * (1.0 + T + 0.5 * Z * BELL * INNER),
         "Only the second part is multiplied by `upstream`: are brackets missing?": STEP
         + SEVEN * 0.5 * Z * BELL * INNER,

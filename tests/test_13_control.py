@@ -32,7 +32,7 @@ def test_a_small_network_learns_a_sine_in_thirty_steps_where_adam_needs_thousand
     model = network(seed=2)
     method = LevenbergMarquardt(model)
     for _ in range(30):
-        method.step(x, y)
+        tried(method, x, y)
     loss = squared_error(model, x, y)
     if not loss < 1e-5:
         message = f"after thirty steps on a sine the mean squared error is {loss:.2g}, expected below 0.00001"
@@ -52,20 +52,20 @@ def test_a_small_network_learns_a_sine_in_thirty_steps_where_adam_needs_thousand
 
 
 @pytest.mark.task("13.1")
-def test_parameters_follow_each_other_in_one_vector():
+def test_vectorize_parameters_puts_one_after_the_other():
     what = "vectorize_parameters of a Linear with weight [[1, 2, 3], [4, 5, 6]] and bias [7, 8, 9]"
     check_array(vectorized(counting(2, 3)), np.arange(1.0, 10.0), what, which_vector)
 
 
 @pytest.mark.task("13.1")
-def test_the_parameters_of_all_layers_are_in_the_vector():
+def test_vectorize_parameters_takes_those_of_all_layers():
     model = Sequential(counting(1, 2), Tanh(), counting(2, 1))
     what = "vectorize_parameters of Linear(1, 2), Tanh and Linear(2, 1), each with its parameters counted from 1"
     check_array(vectorized(model), np.array([1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0]), what, which_vector)
 
 
 @pytest.mark.task("13.1")
-def test_the_vector_is_a_copy():
+def test_vectorize_parameters_makes_a_copy():
     """With one single parameter it would be easy to hand out its own array."""
     model = counting(2, 1, bias=False)
     vector = vectorized(model)
@@ -77,14 +77,14 @@ def test_the_vector_is_a_copy():
 
 
 @pytest.mark.task("13.1")
-def test_a_vector_of_float32_parameters_is_float32():
+def test_vectorize_parameters_keeps_float32():
     model = Linear(2, 1, dtype=np.float32)
     vector = vectorized(model)
     check_array(vector, np.concatenate([p.data.ravel() for p in model.parameters()]), "the vector of a float32 model")
 
 
 @pytest.mark.task("13.1")
-def test_a_vector_is_added_to_the_parameters():
+def test_devectorize_parameters_adds_a_vector():
     model = line(2.0, 5.0)
     changed(model, np.array([10.0, 100.0]))
     what = "weight [[2]] and bias [5], after devectorize_parameters with [10, 100]:"
@@ -93,7 +93,7 @@ def test_a_vector_is_added_to_the_parameters():
 
 
 @pytest.mark.task("13.1")
-def test_a_matrix_gets_its_piece_row_by_row():
+def test_devectorize_parameters_gives_a_matrix_its_piece_row_by_row():
     model = counting(2, 3)
     changed(model, np.arange(10.0, 100.0, 10.0))
     what = "weight [[1, 2, 3], [4, 5, 6]] and bias [7, 8, 9], after devectorize_parameters with [10, 20, ..., 90]:"
@@ -102,7 +102,7 @@ def test_a_matrix_gets_its_piece_row_by_row():
 
 
 @pytest.mark.task("13.1")
-def test_every_layer_gets_its_own_piece():
+def test_devectorize_parameters_gives_every_layer_its_own_piece():
     model = Sequential(line(0.0, 0.0), line(0.0, 0.0))
     changed(model, np.array([1.0, 2.0, 3.0, 4.0]))
     for name, parameter, wanted in zip(
@@ -115,7 +115,7 @@ def test_every_layer_gets_its_own_piece():
 
 
 @pytest.mark.task("13.1")
-def test_the_vector_itself_stays_as_it_is_and_apart():
+def test_devectorize_parameters_leaves_the_vector_as_it_is_and_apart():
     model, change = line(0.0, 0.0), np.array([1.0, 2.0])
     changed(model, change)
     check_array(change, np.array([1.0, 2.0]), "after devectorize_parameters, the vector that was given")
@@ -127,7 +127,7 @@ def test_the_vector_itself_stays_as_it_is_and_apart():
 
 
 @pytest.mark.task("13.1")
-def test_float32_parameters_stay_float32():
+def test_devectorize_parameters_keeps_float32():
     model = Linear(1, 1, dtype=np.float32)
     model.weight.data = np.float32([[2.0]])
     changed(model, np.array([1.0, 2.0]))
@@ -196,7 +196,8 @@ def test_the_parameters_stay_where_they_are():
 def test_the_slopes_of_a_float32_model_are_float32():
     model = Linear(1, 1, dtype=np.float32)
     found = slopes_of(model, np.float32([[2.0], [3.0]]))
-    check_array(found, np.float32([[2.0, 1.0], [3.0, 1.0]]), "the jacobian of a float32 line at x = [[2], [3]]")
+    what = "the jacobian of a float32 line at x = [[2], [3]]"
+    check_array(found, np.float32([[2.0, 1.0], [3.0, 1.0]]), what, which_jacobian)
 
 
 # 13.3 The damped step
@@ -278,7 +279,7 @@ def test_a_step_that_hurts_is_undone_and_the_next_is_damped_more():
 def test_after_a_few_tries_the_damping_is_right():
     model = Bent(2.0)
     method = LevenbergMarquardt(model, damping=1e-4)
-    losses = [method.step(np.array([[1.0]]), np.array([[0.0]])) for _ in range(12)]
+    losses = [tried(method, np.array([[1.0]]), np.array([[0.0]])) for _ in range(12)]
     if not never_rises(losses):
         shown = ", ".join(f"{loss:.4g}" for loss in losses)
         message = f"tanh(w) towards 0: the mean squared errors that the steps return are {shown}, and they rise"
@@ -293,7 +294,7 @@ def test_at_the_lowest_point_nothing_moves_any_more():
     method = LevenbergMarquardt(model)
     x, y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [2.0], [6.0]])
     for _ in range(5):
-        loss = method.step(x, y)
+        loss = tried(method, x, y)
     what = "the best line through (0, 1), (1, 2), (2, 6), after five more steps:"
     check_close(float(loss), 0.5, f"{what} the mean squared error", probe=which_step)
     check_parameter(model.weight, [[2.5]], f"{what} the weight", which_step)
@@ -548,7 +549,7 @@ def deep(sizes, seed=0, dtype=np.float64) -> Module:
 
 @pytest.mark.goal
 @pytest.mark.task("13.1")
-def test_goal_vectors_of_many_networks_hold_every_parameter():
+def test_goal_vectorize_parameters_holds_those_of_many_networks():
     for sizes in SIZES:
         for dtype in (np.float64, np.float32):
             model = deep(sizes, dtype=dtype)
@@ -558,7 +559,7 @@ def test_goal_vectors_of_many_networks_hold_every_parameter():
 
 @pytest.mark.goal
 @pytest.mark.task("13.1")
-def test_goal_a_change_and_its_opposite_leave_the_parameters():
+def test_goal_devectorize_parameters_with_a_change_and_its_opposite_leaves_them():
     for sizes in SIZES:
         model = deep(sizes)
         before = [parameter.data.copy() for parameter in model.parameters()]
@@ -618,7 +619,7 @@ def test_goal_many_networks_learn_a_sine_and_no_step_ever_hurts():
         method = LevenbergMarquardt(model)
         losses = [squared_error(model, x, y)]
         for step in range(40):
-            losses.append(method.step(x, y))
+            losses.append(tried(method, x, y))
             what = f"network {seed}, step {step + 1}: what it returns, against the mean squared error,"
             check_close(losses[-1], squared_error(model, x, y), what, probe=which_step)
         if not never_rises(losses) or not losses[-1] < 1e-5:
@@ -843,6 +844,26 @@ def stepped(slopes, errors, damping):
     return attempt(lambda: damped_step(slopes, errors, damping), which_damped)
 
 
+def tried(method, x, y):
+    """What LevenbergMarquardt.step returns. It is one try: whoever goes on until one helps may go on for ever."""
+    moves, real = [], control.errors_of
+
+    def watched(*arguments):
+        moves.append(arguments)
+        if len(moves) > 5:
+            raise CheckFailed(
+                "a single call of LevenbergMarquardt.step goes on and on: it asks for the errors a sixth time",
+                "It makes one try, and returns also if that was a bad one: the next call is the next try. No loop.",
+            )
+        return real(*arguments)
+
+    control.errors_of = watched
+    try:
+        return method.step(x, y)
+    finally:
+        control.errors_of = real
+
+
 def learn(learner, x, y):
     with np.errstate(all="ignore"):
         attempt(lambda: learner.update(x, y), which_recursion)
@@ -862,7 +883,10 @@ def taught(method, x, y):
 
 def check_array(actual, expected, what, probe=None, tolerance=1e-9):
     """`check_close` for what has to be an array."""
-    if actual is not None and not isinstance(actual, np.ndarray):
+    if actual is None:
+        message = f"{what} is None, expected an array of shape {expected.shape}"
+        raise CheckFailed(message, "Nothing comes back: is there a return?")
+    if not isinstance(actual, np.ndarray):
         told = "A Tensor has become of it: calculate with .data." if isinstance(actual, Tensor) else None
         if isinstance(actual, list | tuple):
             told = "An array belongs there: np.concatenate joins arrays to a long one, np.array makes a table of rows."
@@ -960,8 +984,32 @@ which_change = which_formula(
         "Only the first parameter has moved.": COUNTED + [10, 20, 30, 40, 0, 0, 0, 0, 0, 0, 0, 0],
         "The pieces overlap: the next one starts where this one ends, at start + parameter.size.": COUNTED
         + [10, 20, 30, 40, 30, 40, 50, 60, 70, 80, 70, 80],
+        "The pieces overlap: the next one starts parameter.size further on, and not 1.": COUNTED
+        + [10, 20, 30, 40, 20, 30, 30, 40, 50, 60, 40, 50],
     },
 )
+which_change = first_that_tells(
+    which_change,
+    lambda: (
+        "A piece is a row of numbers, and a parameter may be a table: reshape(parameter.shape)."
+        if row_works() and not table_works()
+        else None
+    ),
+)
+
+
+def row_works() -> bool:
+    model = Linear(1, 1)
+    devectorize_parameters(model, np.array([1.0, 2.0]))
+    return True
+
+
+def table_works() -> bool:
+    try:
+        devectorize_parameters(Linear(2, 3), np.arange(9.0))
+    except ValueError:
+        return False
+    return True
 
 
 def jacobian_by_hand():
@@ -987,13 +1035,49 @@ which_jacobian = first_that_tells(
             "The slopes have the wrong sign.": -RIGHT_ROWS,
             "All rows are the last one: each has to be copied before the next is computed.": RIGHT_ROWS[[3, 3, 3, 3]],
             "The columns of the biases are missing.": RIGHT_ROWS[:, :2],
-            "Everything is 0: is the row read before backward() has run?": np.zeros((4, 4)),
+            "The pieces of a row are a list still: np.concatenate joins them to one row.": RIGHT_ROWS.reshape(4, 2, 2),
+            "Everything is 0: is the row read before backward() has run, or after zero_grad()?": np.zeros((4, 4)),
             "The table is one long vector: np.array(rows) makes a table of a list of rows.": RIGHT_ROWS.ravel(),
         },
     ),
     lambda: added_up(),
     lambda: walked_again(),
+    lambda: never_walked(),
+    lambda: started_in_another_shape(),
 )
+
+
+def started_in_another_shape():
+    """Is backward() given something of another shape than the output's?"""
+    given, backward = [], Tensor.backward
+
+    def watched(self, gradient=None, *others, **more):
+        given.append((np.shape(gradient), self.shape))
+        return backward(self, gradient, *others, **more)
+
+    Tensor.backward = watched
+    try:
+        jacobian(counting(3, 1), np.array([[1.0, 2.0, 3.0]]))
+        jacobian(counting(1, 2), np.array([[3.0], [5.0]]))
+    except ValueError:
+        pass
+    finally:
+        Tensor.backward = backward
+    if given and given[-1][0] == (1, 3):
+        return "The gradient to start with has the shape of x: it belongs to the output, model(x).shape."
+    if given and given[-1][0] != given[-1][1]:
+        return "The gradient to start with has to have the shape of model(x): zeros, and a single 1."
+    return None
+
+
+def never_walked():
+    calls, backward = [], Tensor.backward
+    Tensor.backward = lambda self, *arguments, **more: calls.append(1) or backward(self, *arguments, **more)
+    try:
+        jacobian_by_hand()
+    finally:
+        Tensor.backward = backward
+    return None if calls else "backward() is never called: differences are nearly right, and it is right."
 
 
 def added_up():
@@ -1059,7 +1143,24 @@ which_damped = first_that_tells(
             "The step is only half as long as it should be.": 0.5 * np.linalg.solve(SQUARE + 3.0 * np.eye(2), DOWN),
             "The step is twice as long as it should be.": 2.0 * np.linalg.solve(SQUARE + 3.0 * np.eye(2), DOWN),
             "J^T J is multiplied by the damping: it is added.": np.linalg.solve(3.0 * SQUARE, DOWN),
+            "The damping is added as its root: it is added as it is.": np.linalg.solve(
+                SQUARE + np.sqrt(3.0) * np.eye(2), DOWN
+            ),
+            "The damping is added to the step: it belongs on the diagonal of what is solved.": (
+                np.linalg.solve(SQUARE, DOWN) + 3.0
+            ),
+            "It is divided number by number: np.linalg.solve(A, b) is the vector with A @ d = b.": DOWN
+            / (SQUARE + 3.0 * np.eye(2)),
         },
+    ),
+    lambda: (
+        "np.linalg.solve takes the matrix first, and then the right-hand side."
+        if solved_the_other_way_round()
+        else None
+    ),
+    which_formula(
+        lambda: damped_step(SLOPES, ERRORS, 3.0),
+        {},
     ),
     lambda: (
         "What is solved has a row and a column for each parameter, and its identity too: slopes.T @ slopes, and "
@@ -1068,6 +1169,18 @@ which_damped = first_that_tells(
         else None
     ),
 )
+
+
+def solved_the_other_way_round() -> bool:
+    asked, real = [], np.linalg.solve
+    np.linalg.solve = lambda a, b: asked.append(np.ndim(a)) or real(a, b)
+    try:
+        damped_step(SLOPES, ERRORS, 3.0)
+    except np.linalg.LinAlgError:
+        return asked == [1]
+    finally:
+        np.linalg.solve = real
+    return False
 
 
 def square_works() -> bool:
@@ -1088,7 +1201,7 @@ def good_step():
     model = Linear(1, 1, bias=False)
     model.weight.data = np.array([[0.0]])
     method = LevenbergMarquardt(model, damping=5.0)
-    loss = method.step(np.array([[1.0], [2.0]]), np.array([[2.0], [4.0]]))
+    loss = tried(method, np.array([[1.0], [2.0]]), np.array([[2.0], [4.0]]))
     return float(model.weight.data[0, 0]), method.damping, loss
 
 
@@ -1096,7 +1209,7 @@ def bad_step():
     """The same for a step that hurts."""
     model = Bent(2.0)
     method = LevenbergMarquardt(model, damping=1e-4)
-    loss = method.step(np.array([[1.0]]), np.array([[0.0]]))
+    loss = tried(method, np.array([[1.0]]), np.array([[0.0]]))
     return float(model.w.data[0]), method.damping, loss
 
 
@@ -1108,21 +1221,42 @@ def which_step() -> str | None:
         return None
     close = np.isclose
     led_to = bent_step()
+    if len(changes_asked(bad_step)) > 2:
+        return "It goes on until a step helps. A call makes one try: the next call is the next try. No loop is needed."
     if close(weight, 0.0):
+        if close(loss, -3.0) or close(loss, -1.5):
+            return "The errors themselves are compared, and may be below 0: the mean of their squares counts."
         if close(bent, led_to):
             return "Good and bad are exchanged: a step is kept where it makes the error smaller."
         if close(first_change(), -1.0):
             return "The step goes uphill, and so it is undone: damped_step gives the change itself, to be added."
+        if len(changes_asked(good_step)) == 1 and close(first_change(), 1.0):
+            return (
+                "A step that helps is made, and undone. Is the error of afterwards computed anew, with errors_of, once "
+                "the step is made? `errors` holds those from before."
+            )
         return "A step that helps is undone, or never made: the parameters are where they were."
     if close(weight, -1.0):
         return "The step goes uphill: damped_step gives the change itself, to be added."
     if close(weight, 2.0):
         return "The change is made twice."
+    if close(weight, 10.0 / 5.5) or close(weight, 10.0 / 55.0):
+        return "The damping is changed before the step is made: it is that of this step, and then that of the next."
     if close(bent, 4.0 + led_to - 2.0) or close(bent, led_to + 2.0):
         return "devectorize_parameters adds, and cannot set: the old numbers were added to the new ones."
+    if close(bent, led_to - 2.0):
+        return "The old numbers are subtracted from the new ones: load_state_dict sets them again."
+    if len(changes_asked(bad_step)) > 1 and not close(bent, 2.0) and close(bent, led_to):
+        return (
+            "The step is taken back by another change than the one that was made: computed anew, it is that of the new "
+            "place. Remember the numbers from before, with state_dict()."
+        )
     if close(bent, led_to):
         if close(more, 1e-3):
-            return "The damping knows that the step was bad, but the parameters stay where it led: it has to be undone."
+            return (
+                "The damping knows that the step was bad, but the parameters stay where it led: it has to be undone, "
+                "with a copy of the numbers from before."
+            )
         return "A step that makes the error larger is kept."
     if close(damping, 50.0) and close(more, 1e-5):
         return "The damping goes the wrong way: less of it after a step that helps, more after one that hurts."
@@ -1142,6 +1276,8 @@ def which_step() -> str | None:
         return "Nothing comes back: is there a return for both cases?"
     if close(loss, 10.0):
         return "It returns the error from before the step: after a step that helps it is a smaller one."
+    if close(loss, 1.5):
+        return "It returns the mean of the absolute errors: that of their squares is asked for."
     if close(loss, 5.0):
         return "It returns the sum of the squares: the mean is asked for."
     if close(loss, 2.5) and not close(old, np.tanh(2.0) ** 2):
@@ -1151,6 +1287,11 @@ def which_step() -> str | None:
 
 def first_change() -> float:
     """What devectorize_parameters is asked for first, in the step that helps."""
+    return next(iter(changes_asked(good_step)), 0.0)
+
+
+def changes_asked(step) -> list[float]:
+    """What devectorize_parameters is asked for in a step."""
     asked, real = [], control.devectorize_parameters
 
     def watched(model, change):
@@ -1159,10 +1300,10 @@ def first_change() -> float:
 
     control.devectorize_parameters = watched
     try:
-        good_step()
+        step()
     finally:
         control.devectorize_parameters = real
-    return asked[0] if asked else 0.0
+    return asked
 
 
 def bent_step() -> float:
@@ -1244,6 +1385,40 @@ RECURSIONS = {
     ),
     "The weights move by the covariance of afterwards: the gain comes from the one before.": recursion(first=True),
     "The weights stay at 0.": recursion(error=lambda x, y, w: 0.0),
+    "Of vectors s @ s.T and gain @ x are single numbers: np.outer makes a matrix of two vectors.": recursion(
+        rest=lambda x, p, k, f: (p - k @ (p @ x)) / f
+    ),
+    "Of vectors gain @ x is a single number, and I minus that no matrix that keeps: np.outer(gain, x).": recursion(
+        rest=lambda x, p, k, f: (np.eye(2) - k @ x) @ p / f
+    ),
+    "s * s is a vector, which is then subtracted from every row: np.outer(s, s) is the matrix.": recursion(
+        rest=lambda x, p, k, f: (p - k * (p @ x)) / f
+    ),
+    "Brackets are missing: the covariance of before is divided by the forgetting too.": recursion(
+        rest=lambda x, p, k, f: p - np.outer(k, x @ p) / f
+    ),
+    "Brackets are missing around the total: / comes before +.": recursion(gain=lambda x, p, t: p @ x / 0.5 + x @ p @ x),
+    "Brackets are missing around the total, forgetting + x @ s: / and * come before +.": lambda x, y, w, p, f: (
+        w + p @ x / f + x @ p @ x * (y - x @ w),
+        recursion()(x, y, w, p, f)[1],
+    ),
+    "Brackets are missing around y - x @ self.weights: the gain multiplies all of it.": lambda x, y, w, p, f: (
+        w + p @ x / (f + x @ p @ x) * y - x @ w,
+        recursion()(x, y, w, p, f)[1],
+    ),
+    "The outer product is of s with x: it is of s with itself.": recursion(
+        rest=lambda x, p, k, f: (p - np.outer(k, x)) / f
+    ),
+    "The weights of before are divided by the total too: it divides the change alone.": lambda x, y, w, p, f: (
+        (w + p @ x * (y - x @ w)) / (f + x @ p @ x),
+        recursion()(x, y, w, p, f)[1],
+    ),
+    "The weights move by the new covariance, and by the old total: the gain comes from the one before.": (
+        lambda x, y, w, p, f: (
+            w + recursion()(x, y, w, p, f)[1] @ x / (f + x @ p @ x) * (y - x @ w),
+            recursion()(x, y, w, p, f)[1],
+        )
+    ),
     "The weights of before are lost: the change is added to them.": lambda x, y, w, p, f: (
         recursion()(x, y, w, p, f)[0] - w,
         recursion()(x, y, w, p, f)[1],
@@ -1285,13 +1460,13 @@ BEGIN = np.array([1.0, 4.0])
 def prediction_by_hand():
     tracker = KalmanFilter(BEGIN, FIRST)
     tracker.predict(TURN, MORE)
-    return np.concatenate([tracker.state, np.asarray(tracker.covariance).ravel()])
+    return np.concatenate([np.ravel(tracker.state), np.asarray(tracker.covariance).ravel()])
 
 
 def prediction(state=None, covariance=None):
     state = TURN @ BEGIN if state is None else state
     covariance = TURN @ FIRST @ TURN.T + MORE if covariance is None else covariance
-    return np.concatenate([state, covariance.ravel()])
+    return np.concatenate([state.ravel(), covariance.ravel()])
 
 
 which_prediction = which_formula(
@@ -1324,6 +1499,18 @@ which_prediction = which_formula(
             state=BEGIN + TURN @ BEGIN
         ),
         "Nothing happens: the results have to get into self.state and self.covariance.": prediction(BEGIN, FIRST),
+        "The noise is a covariance already: no root and no square of it is added.": prediction(
+            covariance=TURN @ FIRST @ TURN.T + MORE @ MORE
+        ),
+        "On the right stands the inverse of the transition: it is transposed.": prediction(
+            covariance=TURN @ FIRST @ np.linalg.inv(TURN) + MORE
+        ),
+        "* multiplies number by number: the product of matrices is @.": prediction(
+            TURN * BEGIN, TURN * FIRST * TURN.T + MORE
+        ),
+        "The noise makes the state less certain, and does not move it: it is added to the covariance alone.": (
+            prediction(TURN @ BEGIN + MORE)
+        ),
     },
 )
 
@@ -1399,13 +1586,71 @@ which_correction = which_formula(
         "Nothing happens: the results have to get into self.state and self.covariance.": correction(
             state=BEGIN, covariance=lambda gain, keep: FIRST
         ),
+        "It is divided number by number: to divide by a matrix is to solve, or to multiply by its inverse with @.": (
+            correction(gain=FIRST @ LOOK.T / (EXPECTED_SPREAD + BLUR))
+        ),
+        "The inverse is multiplied number by number: the product of matrices is @.": correction(
+            gain=FIRST @ LOOK.T * np.linalg.inv(EXPECTED_SPREAD + BLUR)
+        ),
+        "The observation is nowhere transposed: it is P H^T, and H P H^T.": correction(
+            gain=FIRST @ LOOK @ np.linalg.inv(LOOK @ FIRST @ LOOK + BLUR)
+        ),
+        "`keep` is I minus gain @ observation, in this order.": correction(
+            covariance=lambda gain, keep: (
+                (np.eye(2) - LOOK @ gain) @ FIRST @ (np.eye(2) - LOOK @ gain).T + gain @ BLUR @ gain.T
+            )
+        ),
+        "`keep` is made with a plain 1, which stands for ones everywhere: np.eye(self.state.size) is the identity.": (
+            correction(
+                covariance=lambda gain, keep: (1.0 - gain @ LOOK) @ FIRST @ (1.0 - gain @ LOOK).T + gain @ BLUR @ gain.T
+            )
+        ),
+        "The noise is missing between the gains: it is gain @ noise @ gain^T.": correction(
+            covariance=lambda gain, keep: keep @ FIRST @ keep.T + gain @ gain.T
+        ),
+        "On the right `keep` and the gain are transposed, and here they are not.": correction(
+            covariance=lambda gain, keep: keep @ FIRST @ keep + gain @ BLUR @ gain
+        ),
+        "The state is corrected with a second gain, from the new covariance: there is one gain, from the old one.": (
+            correction(
+                state=BEGIN
+                + (lambda after: after @ LOOK.T @ np.linalg.inv(LOOK @ after @ LOOK.T + BLUR))(
+                    correction()[2:].reshape(2, 2)
+                )
+                @ (SEEN - LOOK @ BEGIN)
+            )
+        ),
+        "The innovation is a difference already: what was expected is subtracted a second time.": correction(
+            state=correction()[:2] - FIRST @ LOOK.T @ np.linalg.inv(EXPECTED_SPREAD + BLUR) @ LOOK @ BEGIN
+        ),
     },
 )
+which_correction = first_that_tells(which_correction, lambda: of_one_number(), lambda: gain_times_innovation())
+
+
+def of_one_number() -> str | None:
+    """One measurement of a state of two numbers: here the two sizes differ."""
+    tracker = KalmanFilter([1.0, 1.0], [[2.0, 1.0], [1.0, 1.0]])
+    tracker.update([4.0], SEES_PLACE, 2.0)
+    gain = np.array([[0.5], [0.25]])
+    keep = 1.0 - gain @ SEES_PLACE
+    if np.allclose(tracker.covariance, keep @ [[2.0, 1.0], [1.0, 1.0]] @ keep.T + 2.0 * gain @ gain.T):
+        return "`keep` has a row and a column for each number of the state: np.eye(self.state.size)."
+    return None
+
+
+def gain_times_innovation() -> str | None:
+    tracker = KalmanFilter([1.0, 1.0], [[2.0, 1.0], [1.0, 1.0]])
+    tracker.update([4.0], SEES_PLACE, 2.0)
+    return "gain * innovation is a table: the change is gain @ innovation." if np.ndim(tracker.state) == 2 else None
 
 
 def joseph() -> str | None:
     """Is the formula right on ordinary numbers, so that only rounding can be to blame?"""
-    if np.allclose(correction_by_hand(), correction()) and np.allclose(prediction_by_hand(), prediction()):
+    tracker = KalmanFilter([1.0, 1.0], [[2.0, 1.0], [1.0, 1.0]])
+    tracker.update([4.0], SEES_PLACE, 2.0)
+    of_one = np.allclose(tracker.covariance, [[1.0, 0.5], [0.5, 0.75]])
+    if of_one and np.allclose(correction_by_hand(), correction()) and np.allclose(prediction_by_hand(), prediction()):
         return (
             "On ordinary numbers it is right, so it is rounding: a difference such as (I - K H) P can come out as 0 or "
             "below. Joseph's form is a sum of two positive terms."
@@ -1435,31 +1680,71 @@ def trained(innovation=None, drift=0.25, noise=0.5, slope=None, goes=lambda w, c
     return np.array([w, state, p])
 
 
-which_training = which_formula(
-    training_by_hand,
-    {
-        "The innovation has the wrong sign: it is the target minus what the network says.": trained(
-            lambda x, y, w, bend: np.tanh(w * x) - y
-        ),
-        "What is expected is slopes @ parameters, as if the network were a line: ask the network itself.": trained(
-            lambda x, y, w, bend: y - bend * w
-        ),
-        "The target takes the innovation's place: what the network says already has to be subtracted.": trained(
-            lambda x, y, w, bend: y
-        ),
-        "The drift has no effect: predict(1.0, self.drift) comes before the correction.": trained(drift=0.0),
-        "The drift comes after the correction: time passes first.": trained(drift=0.0, late=0.25),
-        "The noise is 1 whatever was asked for: it is self.noise.": trained(noise=1.0),
-        "Noise and drift are exchanged.": trained(drift=0.5, noise=0.25),
-        "The drift stands in the noise's place.": trained(noise=0.25),
-        "The filter's whole state is added to the parameters: devectorize_parameters takes the change.": trained(
-            goes=lambda w, change: w + w + change
-        ),
-        "The change is subtracted: it leads from the parameters to the filter's state.": trained(
-            goes=lambda w, change: w - change
-        ),
-        "The parameters stay where they are: the filter's state has to get back into the model.": trained(
-            goes=lambda w, change: w
-        ),
-    },
+which_training = first_that_tells(
+    lambda: how_it_predicts(),
+    lambda: how_it_is_put_back(),
+    which_formula(
+        training_by_hand,
+        {
+            "The innovation has the wrong sign: it is the target minus what the network says.": trained(
+                lambda x, y, w, bend: np.tanh(w * x) - y
+            ),
+            "What is expected is slopes @ parameters, as if the network were a line: ask the network itself.": trained(
+                lambda x, y, w, bend: y - bend * w
+            ),
+            "The target takes the innovation's place: what the network says already has to be subtracted.": trained(
+                lambda x, y, w, bend: y
+            ),
+            "The drift has no effect: predict(1.0, self.drift) comes before the correction.": trained(drift=0.0),
+            "The drift comes after the correction: time passes first.": trained(drift=0.0, late=0.25),
+            "The noise is 1 whatever was asked for: it is self.noise.": trained(noise=1.0),
+            "Noise and drift are exchanged.": trained(drift=0.5, noise=0.25),
+            "The drift stands in the noise's place.": trained(noise=0.25),
+            "The filter's whole state is added to the parameters: devectorize_parameters takes the change.": trained(
+                goes=lambda w, change: w + w + change
+            ),
+            "The change is subtracted: it leads from the parameters to the filter's state.": trained(
+                goes=lambda w, change: w - change
+            ),
+            "The parameters stay where they are: the filter's state has to get back into the model.": trained(
+                goes=lambda w, change: w
+            ),
+            "update takes what was measured, correct the innovation: the expected was subtracted twice.": trained(
+                lambda x, y, w, bend: y - np.tanh(w * x) - bend * w
+            ),
+        },
+    ),
 )
+
+
+def how_it_predicts() -> str | None:
+    """Are transition and noise in their places?"""
+    asked, real = [], KalmanFilter.predict
+    KalmanFilter.predict = lambda self, *arguments: asked.append(arguments) or real(self, *arguments)
+    try:
+        training_by_hand()
+    finally:
+        KalmanFilter.predict = real
+    if asked and asked[0] == (0.25, 1.0):
+        return "The arguments of predict are exchanged: the transition, 1.0, comes first, and then the drift."
+    return None
+
+
+def how_it_is_put_back() -> str | None:
+    """Is the filter's new state overwritten before it has got into the model?"""
+    corrected_to, real = [], KalmanFilter.correct
+
+    def watched(self, *arguments):
+        real(self, *arguments)
+        corrected_to.append(float(self.state[0]))
+
+    KalmanFilter.correct = watched
+    model = Flat(0.5)
+    method = ExtendedKalmanFilter(model, covariance=1.0, noise=1.0)
+    try:
+        method.step(np.array([[1.0]]), np.array([[2.0]]))
+    finally:
+        KalmanFilter.correct = real
+    if corrected_to and corrected_to[0] != float(method.filter.state[0]):
+        return "The state that the filter was corrected to is lost: it belongs into the model, and not the other way."
+    return None

@@ -1,5 +1,7 @@
 """The checks and their diagnoses, one by one. What they say of real mistakes is tested in test_answers.py."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -168,10 +170,17 @@ def test_a_rule_that_holds_its_result_is_found():
         (lambda: sum(Tensor([1.0]) * 2.0), "x.sum()"),
         (lambda: [name() for name in {"weight": 1}], ".values()"),
         (lambda: (3,)[1], "no shape[1]"),
+        (lambda: Tensor([1.0]).ravel(), "its array is in .data"),
+        (lambda: np.ones(2).value, "wrap it: Tensor(...)"),
+        (lambda: Tensor([1.0], requires_grad=False), "as_tensor(...) makes a constant"),
+        (lambda: np.ones(2) + np.add.at(np.zeros(2), [0], 1.0), "works in place"),
+        (lambda: operator.iadd(np.ones(2), np.add.at(np.zeros(2), [0], 1.0)), "works in place"),
+        (lambda: np.zeros(2, 3), "a pair of brackets of its own"),
+        (lambda: np.bincount([0, 1], weights=np.ones((2, 2))), "one column at a time"),
     ],
 )
 def test_some_of_pythons_own_errors_are_explained(code, words):
-    with pytest.raises((TypeError, AttributeError, IndexError)) as failure:
+    with pytest.raises((TypeError, AttributeError, IndexError, ValueError)) as failure:
         code()
     assert words in explain_error(failure.type.__name__, str(failure.value))
 

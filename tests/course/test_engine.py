@@ -19,6 +19,12 @@ def test_these_tests_look_at_the_reference():
     assert meintorch.__file__ == str(course.REFERENCE / "__init__.py")
 
 
+def walked() -> Tensor:
+    x = Tensor([1.0])
+    (x * 2.0).backward()
+    return x
+
+
 @pytest.mark.parametrize(
     ("call", "error", "named"),
     [
@@ -56,6 +62,7 @@ def test_these_tests_look_at_the_reference():
         (lambda: setattr(Tensor([1.0, 2.0]), "grad", np.ones(3)), ValueError, r"\(2,\) cannot have shape \(3,\)"),
         (lambda: setattr(Tensor([1.0]), "grad", np.ones(1, np.float32)), TypeError, "float64 Tensor cannot be float32"),
         (lambda: setattr(Tensor([1.0]), "grad", Tensor([1.0])), TypeError, "is a .data missing"),
+        (lambda: setattr(walked(), "grad", None), TypeError, r"not a NoneType: zero_grad\(\)"),
         (lambda: np.exp(Tensor([1.0])), TypeError, "ufunc"),
         (lambda: np.dot(np.ones(2), Tensor([1.0, 2.0])), TypeError, "this is a Tensor"),
         (lambda: np.array([Tensor([1.0])]), TypeError, "this is a Tensor"),

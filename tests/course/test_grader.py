@@ -15,7 +15,7 @@ from xml.etree import ElementTree as xml
 import jsonschema
 import pytest
 
-from grading import cli, course, formats, memory, report, screen
+from grading import cli, course, formats, launch, memory, report, screen
 from grading.files import read_source
 from tests.course.conftest import answer
 
@@ -172,6 +172,42 @@ def test_diff_of_a_package_for_instructors(grader, package):
     done = grader("diff", "02", "--package", package("reference"))
     assert done.stdout.count("the same as the reference") == 5
     assert done.returncode == 0
+
+
+def test_a_place_that_two_tasks_go_back_to_is_shown_once(grader, checkout, package):
+    done = grader("diff", "09", "--package", package("reference")).stdout
+    assert done.count("while stack:") == 1
+    assert "09.8 Back to 02.3: let go   the same place as 09.7, above" in done
+    shutil.copytree(course.REFERENCE, checkout / "meintorch", dirs_exist_ok=True)
+    done = grader("explain", "09").stdout
+    assert done.count("while stack:") == 1
+    assert "In the same place as 09.7, above." in done
+    assert "\n      def backward(self" in done
+
+
+def test_names_of_functions_keep_their_underscores():
+    assert screen.sentence_of("test_no_grad_stops_the_recording") == "no_grad stops the recording"
+    assert screen.sentence_of("test_goal_stable_log_softmax_is_finite") == "stable_log_softmax is finite"
+    assert screen.sentence_of("test_each_factor_gets_its_partner") == "each factor gets its partner"
+
+
+def test_a_failure_is_placed_where_its_check_looks(grader, package):
+    body = "for parameter in parameters:\n    parameter.data = change[: parameter.size].reshape(parameter.shape)\n"
+    folder = package("reference", {"13.1": ["reference", body]})
+    done = json.loads(grader("13.1", "--package", folder, "--json").stdout)
+    failed = next(
+        one for one in done["tasks"][0]["tests"] if one["name"] == "test_devectorize_parameters_adds_a_vector"
+    )
+    line = failed["location"]["line"]  # of the task's comment
+    assert "parameter.data = change[" in "\n".join(read_source(folder / "control.py").split("\n")[line : line + 3])
+
+
+def test_a_failure_is_shown_at_a_simpler_check_than_the_milestone():
+    milestone = launch.Result("test_milestone", "failed", diagnosis="a cause")
+    simple = launch.Result("test_simple", "failed", diagnosis="a cause")
+    assert report.TaskReport(None, "failed", [milestone, simple], milestone="test_milestone").first_failure is simple
+    simple.diagnosis = None
+    assert report.TaskReport(None, "failed", [milestone, simple], milestone="test_milestone").first_failure is milestone
 
 
 def test_reset_brings_the_stub_back_and_keeps_what_was_there(grader, checkout):

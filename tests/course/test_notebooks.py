@@ -246,6 +246,7 @@ REFUSED = {
     "an empty block": ("01.1", "if upstream:", "Python cannot read line 2 of this cell: expected an indented block"),
     "nowhere to break out of": ("01.1", "break", "'break' outside loop"),
     "only a comment": ("01.1", "# later\n", "There is no statement in this cell"),
+    "two tasks": ("01.1", f"{ADD}\n\n%%task 01.2\n{ADD}", "%%task 01.2 begins a cell of its own"),
     "the function around it": ("01.1", "def _backward(upstream):\n    pass", "Leave out the line with def"),
 }
 
@@ -259,6 +260,16 @@ def test_what_cannot_be_sent_is_refused_in_words_and_changes_nothing(task, line,
     assert stop.value._render_traceback_() == [str(stop.value)]
     assert {path: path.read_bytes() for path in task.folder.iterdir()} == before
     assert not task.kept.exists()
+
+
+def test_lines_of_windows_become_those_of_the_file(task):
+    task("01.1", ADD.replace("\n", "\r\n"))
+    assert b"\r" not in (task.folder / "value.py").read_bytes()
+
+
+def test_what_would_never_end_is_refused_in_a_cell():
+    with pytest.raises(magics.Stop, match="in a terminal"):
+        magics.grader("01 --watch")
 
 
 def test_a_file_that_python_cannot_read_is_left_alone(task):

@@ -119,9 +119,9 @@ def _composed(part: Part, cell: str) -> tuple[str, str]:
     """The file as it is, "" if there is none, and with the cell in the place of the task."""
     path, name = PACKAGE / part.file, f"meintorch/{part.file}"
     cell = textwrap.dedent(cell.replace("\r\n", "\n")).rstrip()
-    another = re.search(r"^\s*%%task.*", cell, re.MULTILINE)
+    another = re.search(r"^\s*%{1,2}(task|grader)\b.*", cell, re.MULTILINE)
     if another:
-        raise Stop(f"One task for each cell: {another[0].strip()} begins a cell of its own. Nothing was written.")
+        raise Stop(f"A cell holds one answer alone: {another[0].strip()} needs another cell. Nothing was written.")
     if not any(line.strip() and not line.strip().startswith("#") for line in cell.split("\n")):
         raise Stop("There is no statement in this cell. Nothing was written.")
     function = part.region.qualname.split(".")[-1]

@@ -246,7 +246,8 @@ REFUSED = {
     "an empty block": ("01.1", "if upstream:", "Python cannot read line 2 of this cell: expected an indented block"),
     "nowhere to break out of": ("01.1", "break", "'break' outside loop"),
     "only a comment": ("01.1", "# later\n", "There is no statement in this cell"),
-    "two tasks": ("01.1", f"{ADD}\n\n%%task 01.2\n{ADD}", "%%task 01.2 begins a cell of its own"),
+    "two tasks": ("01.1", f"{ADD}\n\n%%task 01.2\n{ADD}", "%%task 01.2 needs another cell"),
+    "the check behind it": ("01.1", f"{ADD}\n%grader 01.1", "%grader 01.1 needs another cell"),
     "the function around it": ("01.1", "def _backward(upstream):\n    pass", "Leave out the line with def"),
 }
 

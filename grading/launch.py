@@ -74,6 +74,7 @@ class Result:
     kind: str = ""  # the exception's type
     is_check: bool = False  # the message was written by a check of the course
     diagnosis: str | None = None
+    explained: bool = False  # the diagnosis only explains Python's own error, whatever its cause here
     location: dict | None = None  # {"file", "line", "source"} in the learner's package
     frames: list[dict] = field(default_factory=list)  # all the places that an exception passed through
     output: str = ""

@@ -40,11 +40,12 @@ class TaskReport:
     def first_failure(self) -> Result | None:
         """The first test that failed and whose cause is known, or else the first that failed or could not be run.
 
-        The milestone comes behind its task's other tests: they say the same on numbers that can be checked by hand.
+        Where Python's own error is explained, its cause is only half known. The milestone comes behind its task's other
+        tests: they say the same on numbers that can be checked by hand.
         """
         failures = [result for result in self.results if result.status not in ("passed", "todo")]
         failures.sort(
-            key=lambda one: (one.status == "error", one.diagnosis is None, one.name == self.milestone),
+            key=lambda one: (one.status == "error", one.diagnosis is None, one.explained, one.name == self.milestone),
         )
         return failures[0] if failures else None
 
@@ -260,7 +261,8 @@ def _judge(
                     (frame for frame in result.frames[::-1] if _is_in(places, frame)), result.location
                 )
             if result.status in ("failed", "error") and result.kind and not result.is_check:
-                result.diagnosis = result.diagnosis or explain_error(result.kind, result.message)
+                if not result.diagnosis:
+                    result.diagnosis, result.explained = explain_error(result.kind, result.message), True
                 result.message = _sentence(result)
             if todo:
                 result.message = f"stops at the TODO of {todo}"

@@ -29,6 +29,7 @@ import meintorch
 from meintorch import losses, matmul, nodes
 from meintorch.embedding import concatenate, embed, stack, where
 from meintorch.tensor import Tensor, as_tensor
+from meintorch.transformer import attention, merge_heads, split_heads
 from tests.course.test_oracle import torch
 
 PROGRAMS = 800
@@ -285,6 +286,16 @@ def of_a_row(program: Program, x: Pair) -> tuple | None:
     return program.find(lambda shape: shape == row, [row]), program.find(lambda shape: shape == row, [row])
 
 
+def keys_and_values(program: Program, x: Pair) -> tuple | None:
+    """Two tensors of the shape of x: what a row may look at, and what it finds there."""
+    return (*twin(program, x), *twin(program, x)) if x.ndim > 1 else None
+
+
+def heads(program: Program, x: Pair) -> tuple | None:
+    """A number of heads that can share the last axis."""
+    return (program.choose([n for n in range(1, x.shape[-1] + 1) if x.shape[-1] % n == 0]),) if x.ndim else None
+
+
 def target(program: Program, x: Pair) -> tuple:
     return *twin(program, x), program.choose(["mean", "sum", "none"])
 
@@ -306,6 +317,15 @@ def torch_dot(x, y):
 
 def torch_reduced(values, reduction: str):
     return values if reduction == "none" else getattr(values, reduction)()
+
+
+def over_heads(x, heads: int):
+    """Softmax over the heads, which are cut out of each row and put together again."""
+    return merge_heads(split_heads(x.reshape(1, -1, x.shape[-1]), heads).softmax(1))
+
+
+def torch_over_heads(x, heads: int):
+    return x.reshape(1, -1, heads, x.shape[-1] // heads).softmax(2).reshape(1, -1, x.shape[-1])
 
 
 F = torch.nn.functional
@@ -383,6 +403,8 @@ TENSOR_TABLE = [
         lambda x, w, b: F.layer_norm(x, w.shape, w, b, 0.1),
     ),
     Operation("gelu", nothing, lambda x: x.gelu(), lambda x: F.gelu(x, approximate="tanh")),
+    Operation("attention", keys_and_values, attention, F.scaled_dot_product_attention),
+    Operation("split_heads", heads, over_heads, torch_over_heads),
     Operation("mse_loss", target, losses.mse_loss, lambda x, y, r: F.mse_loss(x, y, reduction=r)),
     Operation(
         "hinge_loss", signs, losses.hinge_loss, lambda x, s, r: torch_reduced((1 - torch.tensor(s) * x).relu(), r)
@@ -421,6 +443,7 @@ NODES_TABLE = [
 # Functions without a line, and why.
 LEFT_OUT = {
     "as_tensor": "makes an input",
+    "merge_heads": "undoes split_heads in its line",
     "matmul": "is x @ y",
     "matmul_vectors": "a part of x @ y",
     "matmul_stack": "a part of x @ y",

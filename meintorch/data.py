@@ -56,8 +56,10 @@ def load_text(held_out: int = 10) -> tuple[np.ndarray, np.ndarray, str]:
 
     Returns both texts as rows of numbers, and the characters in a string: number 0 is the first of them, and so on.
     Every paragraph is taken once, though some occur on several pages. Of ten, the last goes to the second text (or of
-    as many as `held_out` says).
+    as many as `held_out` says, 2 at least).
     """
+    if held_out < 2:
+        raise ValueError(f"of {held_out} paragraphs one cannot be held out and others learned from: 2 at least")
     paragraphs = list(dict.fromkeys(re.split(r"\n\s*\n", "\n\n".join(manual()))))
     characters = "".join(sorted(set("\n".join(paragraphs))))
     number = {character: i for i, character in enumerate(characters)}

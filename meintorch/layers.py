@@ -19,8 +19,8 @@ class Module:
 
     training = True  # set by train() and eval(): some layers do something else while they learn
 
-    def __call__(self, x: Any, *others: Any) -> Tensor:
-        return self.forward(as_tensor(x), *others)
+    def __call__(self, x: Any, *others: Any, **named: Any) -> Tensor:
+        return self.forward(as_tensor(x), *others, **named)
 
     def forward(self, x: Tensor) -> Tensor:
         raise TypeError(f"{type(self).__name__} does not define forward(x)")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meintorch.activations import softmax, stable_log_softmax
-from meintorch.embedding import Embedding, concatenate
+from meintorch.embedding import Embedding, check_ids, concatenate
 from meintorch.grad_mode import no_grad
 from meintorch.layers import Dropout, Linear, Module, Sequential
 from meintorch.normalization import GELU, LayerNorm
@@ -98,6 +98,8 @@ class CausalSelfAttention(Module):
 
     def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
         """Shape (batch, length, width), which stays. With a cache the places in it come before those of x."""
+        if x.ndim != 3:
+            raise ValueError(f"CausalSelfAttention takes shape (batch, length, width), not {x.shape}")
         query, key, value = (split_heads(part(x), self.heads) for part in (self.query, self.key, self.value))
         if cache is not None:
             key, value = cache.add(key, value)
@@ -160,6 +162,9 @@ class Transformer(Module):
         dtype: Any = np.float64,
         rng: np.random.Generator | None = None,
     ):
+        if min(n, length, width) < 1 or blocks < 0:
+            sizes = f"n={n}, length={length}, width={width}, blocks={blocks}"
+            raise ValueError(f"a Transformer cannot have {sizes}: all are at least 1, but for the blocks")
         rng = rng or np.random.default_rng()
         self.length = length
         self.embedding = Embedding(n, width, dtype, rng)
@@ -173,12 +178,15 @@ class Transformer(Module):
         """Characters 0 to n - 1 in shape (batch, places) to scores in shape (batch, places, n).
 
         caches  one for each block, if this text goes on where another one ended: they know its keys and values
-        Raises ValueError if there are more places than `length`, and as `embed` does for other ids.
+        Raises ValueError if there are more places than `length` or none, for caches that do not belong to these blocks
+        and texts, and as `embed` does for other ids.
         """
-        past = len(caches[0]) if caches else 0
+        if ids.ndim != 2 or ids.shape[1] == 0:
+            raise ValueError(f"a Transformer takes ids of shape (batch, length), length at least 1, not {ids.shape}")
+        past = places_in(caches, len(self.blocks), len(ids))
         caches = caches or [None] * len(self.blocks)
         places = np.arange(past, past + ids.shape[1])
-        if len(places) and places[-1] >= self.length:
+        if places[-1] >= self.length:
             raise ValueError(f"a text of {len(places) + past} characters: this model reads {self.length} at a time")
         # 12.6: a row for each character plus one for its place; all blocks; the norm; times the table once more.
         x = self.embedding(ids) + self.positions(places)
@@ -217,12 +225,14 @@ def generate(
 
     When all places of the model are full, it forgets the first half of them. `cached=False` computes every character
     from all those before it, with the same result.
-    Raises ValueError for a temperature below 0, for a top_k below 1, or if there is nothing to begin with.
+    Raises ValueError for a temperature below 0, for a top_k below 1, or if there is nothing to begin with, and as
+    `embed` does for ids of characters that the model does not have: all of it when the first character is asked for.
     """
+    ids = check_text(ids, model)
     if not len(ids):
         raise ValueError("generate needs at least one character to begin with")
-    if temperature < 0.0 or (top_k is not None and top_k < 1):
-        raise ValueError(f"a temperature is at least 0 and top_k at least 1, not {temperature} and {top_k}")
+    if not temperature >= 0.0 or (top_k is not None and (top_k < 1 or top_k % 1)):
+        raise ValueError(f"a temperature is at least 0 and top_k a whole number from 1, not {temperature} and {top_k}")
     rng = rng or np.random.default_rng()
     was_training = model.training
     model.eval()
@@ -239,7 +249,7 @@ def generate(
             if temperature == 0.0:
                 choice = int(scores.argmax())
             else:
-                top = top_k if top_k is None else min(top_k, len(scores))
+                top = top_k if top_k is None else min(int(top_k), len(scores))
                 choice = int(rng.choice(len(scores), p=probabilities(scores, temperature, top)))
             window.append(choice)
             yield choice
@@ -252,8 +262,9 @@ def bits_per_character(model: Transformer, ids: np.ndarray) -> float:
 
     The text is read in pieces of the model's length that overlap by half, so that (but for the first piece) every
     character has at least half a piece before it. What does not fill half a piece at the end is left out.
-    Raises ValueError for a text that does not fill the model once.
+    Raises ValueError for a text that does not fill the model once, and as `embed` does for other ids.
     """
+    ids = check_text(ids, model)
     if len(ids) <= model.length:
         raise ValueError(f"this needs a text of {model.length + 1} characters at least, not {len(ids)}")
     half = max(model.length // 2, 1)
@@ -261,11 +272,37 @@ def bits_per_character(model: Transformer, ids: np.ndarray) -> float:
     was_training = model.training
     model.eval()
     total, count = 0.0, 0
-    with no_grad():
-        for i, piece in enumerate(pieces):
-            logarithms = stable_log_softmax(model(piece[None, :-1]).data[0].astype(np.float64), -1)
-            right = logarithms[np.arange(model.length), piece[1:]]
-            right = right if i == 0 else right[model.length - half :]
-            total, count = total - right.sum(), count + len(right)
-    model.train(was_training)
+    try:
+        with no_grad():
+            for i, piece in enumerate(pieces):
+                logarithms = stable_log_softmax(model(piece[None, :-1]).data[0].astype(np.float64), -1)
+                right = logarithms[np.arange(model.length), piece[1:]]
+                right = right if i == 0 else right[model.length - half :]
+                total, count = total - right.sum(), count + len(right)
+    finally:
+        model.train(was_training)
     return float(total / count / np.log(2.0))
+
+
+def places_in(caches: Sequence[Cache] | None, blocks: int, batch: int) -> int:
+    """How many places there are in the caches: 0 without them. Raises ValueError if they cannot be those of a text."""
+    if isinstance(caches, Cache):
+        raise TypeError("caches are given in a list, one for each block, not a single Cache")
+    if not caches:
+        return 0
+    places = {id(cache): len(cache) for cache in caches}
+    if not len(places) == len(caches) == blocks:
+        raise ValueError(f"each of the {blocks} blocks needs a cache of its own, and there are {len(places)}")
+    if len(set(places.values())) > 1:
+        raise ValueError(f"all caches hold the places of one text, and these hold {list(places.values())}")
+    if caches[0].key is not None and len(caches[0].key) != batch:
+        raise ValueError(f"the caches hold {len(caches[0].key)} texts, and {batch} are to go on")
+    return len(caches[0])
+
+
+def check_text(ids: Any, model: Transformer) -> np.ndarray:
+    """One text as an array of integers that the model knows."""
+    ids = check_ids(ids, len(model.embedding.weight)) if len(ids) else np.zeros(0, int)
+    if ids.ndim != 1:
+        raise ValueError(f"this takes one text, ids of shape (places,), not {ids.shape}")
+    return ids

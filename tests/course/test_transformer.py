@@ -33,17 +33,65 @@ def small(dtype=np.float64, **sizes) -> Transformer:
         (lambda: small(heads=0), ValueError, "0 heads"),
         (lambda: small(dropout=1.0), ValueError, "below 1, not 1.0"),
         (lambda: small()(np.zeros((1, 13), int)), ValueError, "13 characters: this model reads 12"),
+        (lambda: small(length=0), ValueError, "length=0, width=8, blocks=2"),
+        (lambda: small(blocks=-1), ValueError, "blocks=-1"),
+        (lambda: CausalSelfAttention(4, 2)(np.zeros((3, 4))), ValueError, r"not \(3, 4\)"),
+        (lambda: small()([1, 2]), ValueError, r"not \(2,\)"),
+        (lambda: small()(np.zeros((1, 0), int)), ValueError, r"not \(1, 0\)"),
         (lambda: small()(np.array([[11]])), IndexError, "from 0 to 10, not 11"),
         (lambda: small()(np.array([[0.5]])), TypeError, "takes integers"),
         (lambda: list(generate(small(), [], 3)), ValueError, "at least one character"),
         (lambda: list(generate(small(), [1], 3, temperature=-1.0)), ValueError, "not -1.0 and None"),
+        (lambda: list(generate(small(), [1], 3, temperature=np.nan)), ValueError, "not nan and None"),
         (lambda: list(generate(small(), [1], 3, top_k=0)), ValueError, "not 1.0 and 0"),
+        (lambda: list(generate(small(), [1], 3, top_k=1.5)), ValueError, "not 1.0 and 1.5"),
+        (lambda: list(generate(small(), [0.5], 3)), TypeError, r"takes integers, not \[0.5\]"),
+        (lambda: list(generate(small(), "ab", 3)), TypeError, "takes integers, not 'ab'"),
+        (lambda: list(generate(small(), [[1, 2]], 3)), ValueError, r"not \(1, 2\)"),
         (lambda: bits_per_character(small(), np.zeros(12, int)), ValueError, "13 characters at least, not 12"),
+        (lambda: bits_per_character(small(), np.zeros((13, 2), int)), ValueError, r"not \(13, 2\)"),
+        (lambda: bits_per_character(small(), np.zeros(13)), TypeError, "takes integers"),
+        (lambda: bits_per_character(small(), np.r_[np.zeros(12, int), -1]), IndexError, "from 0 to 10, not -1"),
+        (lambda: load_text(1), ValueError, "of 1 paragraphs"),
     ],
 )
 def test_bad_input_is_refused_with_what_was_given(call, error, named):
     with pytest.raises(error, match=named):
         call()
+
+
+def read_with(*caches, texts=1):
+    small()(np.ones((texts, 1), int), caches[0] if isinstance(caches[0], Cache) and len(caches) == 1 else list(caches))
+
+
+def filled_cache(places=2):
+    cache = Cache()
+    cache.add(Tensor(np.zeros((1, 2, places, 4))), Tensor(np.zeros((1, 2, places, 4))))
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "named"),
+    [
+        (lambda: read_with(Cache()), TypeError, "not a single Cache"),
+        (lambda: read_with(Cache(), Cache(), Cache()), ValueError, "each of the 2 blocks .* there are 3"),
+        (lambda: read_with(*[Cache()] * 2), ValueError, "each of the 2 blocks .* there are 1"),
+        (lambda: read_with(filled_cache(), filled_cache(3)), ValueError, r"these hold \[2, 3\]"),
+        (lambda: read_with(filled_cache(), filled_cache(), texts=3), ValueError, "hold 1 texts, and 3 are to go on"),
+    ],
+)
+def test_caches_that_do_not_belong_to_the_blocks_and_texts_are_refused(call, error, named):
+    with pytest.raises(error, match=named):
+        call()
+
+
+def test_after_an_error_the_model_learns_on():
+    model = small(dropout=0.5)
+    model.blocks[1].forward = lambda x, cache=None: 1 / 0
+    for use in (lambda: bits_per_character(model, np.zeros(13, int)), lambda: list(generate(model, [1], 2))):
+        with pytest.raises(ZeroDivisionError):
+            use()
+        assert model.training and model.blocks[0].mlp.training
 
 
 def test_the_same_losses_as_pytorch_over_fifty_steps(in_torch):

@@ -10,13 +10,16 @@ many it costs a model that only counts. The trained model is saved in language_m
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # these matrices are too small to be shared among cores
+
+import numpy as np  # noqa: E402
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "solutions" if "--solution" in sys.argv else REPOSITORY))
@@ -29,7 +32,7 @@ import meintorch  # noqa: E402
 from meintorch.data import load_text  # noqa: E402
 
 LENGTH, WIDTH, HEADS, BLOCKS, DROPOUT = 64, 96, 4, 3, 0.1
-BATCH, STEPS, WARM_UP, PEAK, FLOOR = 8, 12_000, 100, 3e-3, 3e-5
+BATCH, STEPS, WARM_UP, PEAK, FLOOR = 8, 10_000, 100, 3e-3, 3e-5
 BETAS, DECAY = (0.9, 0.99), 0.1
 ORDER = 5  # how many characters the counting model looks back
 SAMPLES = 8  # how often it writes something while it learns

@@ -19,7 +19,7 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # these matrices are too small to be shared among cores
 
-import numpy as np  # noqa: E402
+import numpy as np
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY / "solutions" if "--solution" in sys.argv else REPOSITORY))

@@ -32,7 +32,7 @@ import meintorch  # noqa: E402
 from meintorch.data import load_text  # noqa: E402
 
 LENGTH, WIDTH, HEADS, BLOCKS, DROPOUT = 64, 96, 4, 3, 0.1
-BATCH, STEPS, WARM_UP, PEAK, FLOOR = 8, 10_000, 100, 3e-3, 3e-5
+BATCH, STEPS, WARM_UP, PEAK, FLOOR = 8, 8_500, 100, 3e-3, 3e-5
 BETAS, DECAY = (0.9, 0.99), 0.1
 ORDER = 5  # how many characters the counting model looks back
 SAMPLES = 8  # how often it writes something while it learns

@@ -357,9 +357,7 @@ def end(child: subprocess.Popen) -> None:
             os.killpg(child.pid, signal.SIGKILL)
     elif child.returncode is None:
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(child.pid)], capture_output=True, check=False)
-    # Killed it is. A signal that interrupts this very wait may lose the word of its end, and nobody says it twice.
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(timeout=GRACE)
+    child.wait()
 
 
 def _dumped_place(stderr: str, stage: Path) -> dict | None:

@@ -25,7 +25,7 @@ from tests._helpers import (
 
 @pytest.mark.task("01.6")
 def test_tanh_of_a_times_b_plus_c_knows_all_its_derivatives():
-    """Four operations, four small rules, and the chain rule for the whole comes out."""
+    """Three operations, three small rules, and the chain rule for the whole comes out."""
     a, b, c = Value(2.0), Value(-3.0), Value(5.0)
     loss = (a * b + c).tanh()
     loss.backward()

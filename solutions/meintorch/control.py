@@ -42,8 +42,8 @@ def jacobian(model: Module, x: Any) -> np.ndarray:
     """The slope of every output of model(x) towards every parameter: shape (batch * out_dim, n_params), their dtype.
 
     A row for each output, in the order of model(x).data.ravel(); a column for each parameter, in the order of
-    vectorize_parameters. The parameters' gradients are used for it: what they held is lost. Has the model a Dropout,
-    it has to be in eval mode. Raises ValueError if there are no parameters.
+    vectorize_parameters. The parameters' gradients are used for it: what they held is lost. If the model has a
+    Dropout, it has to be in eval mode. Raises ValueError if there are no parameters.
     """
     parameters = parameters_of(model)
     # 13.2: backward() from one output alone is a row. Each row needs a fresh graph.
@@ -88,7 +88,7 @@ class LevenbergMarquardt:
         self.damping = float(damping)
 
     def step(self, x: Any, target: Any) -> float:
-        """Try one step on all of x. Returns the mean squared error afterwards: if none is smaller, the old one.
+        """Try one step on all of x. Returns the mean squared error afterwards: the old one, if the step was undone.
 
         A step that makes it smaller is kept, and the next is damped a tenth as much. Any other is undone, and the next
         is damped ten times as much.

@@ -206,7 +206,7 @@ def put(source: str, region: Region, text: str, skeleton: str) -> str:
     """
     composed = _composed(source, region, text, skeleton)
     try:
-        ast.parse(composed)
+        parsed(composed)
     except SyntaxError as error:
         raise ValueError(f"task {region.task} cannot be put in its place: {error}") from None
     return composed

@@ -365,13 +365,13 @@ def fitting(gradient: Tensor, x: Tensor, whose: str) -> Tensor:
 
 def users_first(result: Tensor) -> list[Tensor]:
     """Every tensor that a result was computed from and that needs a gradient, after all that were computed from it."""
-    order, seen, stack = [], set(), [(result, False)]
+    order, seen, stack = [], set(), [result]
     while stack:
-        tensor, done = stack.pop()
-        if done:
-            order.append(tensor)
+        tensor = stack.pop()
+        if tensor is None:  # the mark on top of a tensor whose inputs are all in `order`
+            order.append(stack.pop())
         elif tensor not in seen:
             seen.add(tensor)
             inputs = tensor._grad_fn.input if tensor._grad_fn is not None else []
-            stack += [(tensor, True), *[(x, False) for x in inputs if x.requires_grad]]
+            stack += (tensor, None, *[x for x in inputs if x.requires_grad])
     return order[::-1]

@@ -132,17 +132,16 @@ class Value:
     def backward(self) -> None:
         """Add d(self) / d(v) to `v.grad` for every value `v` that self was computed from, and for self."""
         # 01.6: children before parents, seed, then backwards through that order.
-        order, seen, stack = [], set(), [(self, False)]
-        # A stack and no recursion, since a long sum is deeper than the 1,000 nested calls that Python allows. A value
-        # that comes back from the stack marked as done has all its children in `order`.
+        order, seen, stack = [], set(), [self]
+        # A stack and no recursion, since a long sum is deeper than the 1,000 nested calls that Python allows. The mark
+        # None on top of a value says that all its children are in `order` once it comes off.
         while stack:
-            value, done = stack.pop()
-            if done:
-                order.append(value)
+            value = stack.pop()
+            if value is None:
+                order.append(stack.pop())
             elif value not in seen:
                 seen.add(value)
-                stack.append((value, True))
-                stack.extend([(child, False) for child in value._children])
+                stack += (value, None, *value._children)
         self.grad += 1.0
         for value in reversed(order):
             value._backward(value.grad)

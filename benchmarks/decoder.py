@@ -1,4 +1,4 @@
-"""T: a training step of chapter 12's Transformer.
+"""T: a training step of chapter 12's Transformer, and the scores that it gives, without a graph.
 
 16 texts of 64 characters, 65 different ones, width 64, 4 heads, 2 blocks, GELU, Adam, float32. Every engine begins with
 the same weights and sees the same batch.
@@ -14,6 +14,8 @@ HEAD = WIDTH // HEADS
 ROWS = BATCH * LENGTH
 ADDED = 1e-5  # to a variance, before its root is taken
 C, K = 0.7978845608, 0.044715  # of GELU: sqrt(2 / pi), and the weight of the cube
+MASK = np.triu(np.full((LENGTH, LENGTH), -np.inf, np.float32), 1)  # nobody looks ahead
+ONES = np.ones((LENGTH, 1), np.float32)
 
 Step = Callable[[], float]
 
@@ -51,6 +53,21 @@ def t_meintorch() -> Step:
     return lambda: train_step(model, cross_entropy, optimizer, ids, following)
 
 
+def t_forward_meintorch() -> Step:
+    from meintorch import Transformer, no_grad
+
+    ids, _, weights = numbers()
+    model = Transformer(VOCABULARY, LENGTH, WIDTH, HEADS, BLOCKS, dtype=np.float32)
+    model.load_state_dict(weights)
+    model.eval()
+
+    def step():
+        with no_grad():
+            return model(ids).data[0, 0, 0]
+
+    return step
+
+
 def t_torch() -> Step:
     import torch
     from torch_transformer import scores
@@ -71,29 +88,31 @@ def t_torch() -> Step:
     return step
 
 
+def t_forward_torch() -> Step:
+    import torch
+    from torch_transformer import scores
+
+    torch.set_num_threads(1)
+    ids, _, weights = numbers()
+    ids, p = torch.from_numpy(ids), {name: torch.from_numpy(array) for name, array in weights.items()}
+
+    def step():
+        with torch.no_grad():
+            return scores(p, ids, HEADS)[0, 0, 0].item()
+
+    return step
+
+
 # By hand: what NumPy can do at best.
 
 
 def t_by_hand() -> Step:
     ids, following, p = numbers()
     flat, rows = following.ravel(), np.arange(ROWS)
-    mask = np.triu(np.full((LENGTH, LENGTH), -np.inf, np.float32), 1)
     chosen = (np.arange(VOCABULARY)[:, None] == ids.ravel()).astype(np.float32)  # the scatter of embed, as a matrix
-    ones = np.ones((LENGTH, 1), np.float32)
     mean = {name: np.zeros_like(array) for name, array in p.items()}
     square = {name: np.zeros_like(array) for name, array in p.items()}
     steps = 0
-
-    def heads(x):
-        return x.reshape(BATCH, LENGTH, HEADS, HEAD).transpose(0, 2, 1, 3)
-
-    def together(x):
-        return x.transpose(0, 2, 1, 3).reshape(ROWS, WIDTH)
-
-    def linear(x, name):
-        out = x @ p[f"{name}.weight"]
-        out += p[f"{name}.bias"]
-        return out
 
     def linear_back(x, upstream, name, gradients):
         gradients[f"{name}.weight"], gradients[f"{name}.bias"] = x.T @ upstream, _column_sums(upstream)
@@ -101,28 +120,9 @@ def t_by_hand() -> Step:
 
     def step():
         nonlocal steps
-        x = (p["embedding.weight"][ids] + p["positions.weight"]).reshape(ROWS, WIDTH)
         saved, gradients = [], {}
-        for block in range(BLOCKS):
-            at = f"blocks.{block}"
-            h, normal1, scale1 = _norm(x, p, f"{at}.norm1")
-            query, key, value = (linear(h, f"{at}.attention.{name}") for name in ("query", "key", "value"))
-            query *= HEAD**-0.5
-            query, key, value = heads(query), heads(key), heads(value)
-            s = query @ key.swapaxes(-1, -2)
-            s += mask
-            s -= s.max(-1, keepdims=True)
-            np.exp(s, out=s)
-            s /= s @ ones
-            mixed = together(s @ value)
-            x = x + linear(mixed, f"{at}.attention.out.0")
-            h2, normal2, scale2 = _norm(x, p, f"{at}.norm2")
-            wide = linear(h2, f"{at}.mlp.0")
-            curved, t = _gelu(wide)
-            x = x + linear(curved, f"{at}.mlp.2")
-            saved.append((h, normal1, scale1, query, key, value, s, mixed, h2, normal2, scale2, wide, curved, t))
-        last, normal, scale = _norm(x, p, "norm")
-        logits = last @ p["embedding.weight"].T
+        logits = _scores(p, ids, saved)
+        last, normal, scale = saved.pop()
         logits -= logits.max(-1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits @ np.ones((VOCABULARY, 1), np.float32)
@@ -138,14 +138,14 @@ def t_by_hand() -> Step:
             back = _gelu_back(linear_back(curved, up, f"{at}.mlp.2", gradients), wide, t)
             back = linear_back(h2, back, f"{at}.mlp.0", gradients)
             up = up + _norm_back(back, p, f"{at}.norm2", normal2, scale2, gradients)
-            to_mixed = heads(linear_back(mixed, up, f"{at}.attention.out.0", gradients))
-            to_value = together(s.swapaxes(-1, -2) @ to_mixed)
+            to_mixed = _heads(linear_back(mixed, up, f"{at}.attention.out.0", gradients))
+            to_value = _together(s.swapaxes(-1, -2) @ to_mixed)
             to_scores = to_mixed @ value.swapaxes(-1, -2)
             to_scores -= _dots(to_scores, s)
             to_scores *= s
-            to_query = together(to_scores @ key)
+            to_query = _together(to_scores @ key)
             to_query *= HEAD**-0.5
-            to_key = together(to_scores.swapaxes(-1, -2) @ query)
+            to_key = _together(to_scores.swapaxes(-1, -2) @ query)
             back = linear_back(h, to_query, f"{at}.attention.query", gradients)
             back += linear_back(h, to_key, f"{at}.attention.key", gradients)
             back += linear_back(h, to_value, f"{at}.attention.value", gradients)
@@ -171,6 +171,56 @@ def t_by_hand() -> Step:
         return loss
 
     return step
+
+
+def t_forward_by_hand() -> Step:
+    ids, _, p = numbers()
+    return lambda: _scores(p, ids)[0, 0]
+
+
+def _scores(p: dict[str, np.ndarray], ids: np.ndarray, saved: list | None = None) -> np.ndarray:
+    """The scores of the characters that may follow, shape (ROWS, VOCABULARY).
+
+    saved  takes what the way back needs: a tuple a block, and one for the norm behind them
+    """
+
+    def linear(x, name):
+        out = x @ p[f"{name}.weight"]
+        out += p[f"{name}.bias"]
+        return out
+
+    x = (p["embedding.weight"][ids] + p["positions.weight"]).reshape(ROWS, WIDTH)
+    for block in range(BLOCKS):
+        at = f"blocks.{block}"
+        h, normal1, scale1 = _norm(x, p, f"{at}.norm1")
+        query, key, value = (linear(h, f"{at}.attention.{name}") for name in ("query", "key", "value"))
+        query *= HEAD**-0.5
+        query, key, value = _heads(query), _heads(key), _heads(value)
+        s = query @ key.swapaxes(-1, -2)
+        s += MASK
+        s -= s.max(-1, keepdims=True)
+        np.exp(s, out=s)
+        s /= s @ ONES
+        mixed = _together(s @ value)
+        x = x + linear(mixed, f"{at}.attention.out.0")
+        h2, normal2, scale2 = _norm(x, p, f"{at}.norm2")
+        wide = linear(h2, f"{at}.mlp.0")
+        curved, t = _gelu(wide)
+        x = x + linear(curved, f"{at}.mlp.2")
+        if saved is not None:
+            saved.append((h, normal1, scale1, query, key, value, s, mixed, h2, normal2, scale2, wide, curved, t))
+    last, normal, scale = _norm(x, p, "norm")
+    if saved is not None:
+        saved.append((last, normal, scale))
+    return last @ p["embedding.weight"].T
+
+
+def _heads(x: np.ndarray) -> np.ndarray:
+    return x.reshape(BATCH, LENGTH, HEADS, HEAD).transpose(0, 2, 1, 3)
+
+
+def _together(x: np.ndarray) -> np.ndarray:
+    return x.transpose(0, 2, 1, 3).reshape(ROWS, WIDTH)
 
 
 def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:

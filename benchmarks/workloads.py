@@ -5,7 +5,7 @@ M  a training step of a network of widths 784, 256, 128, 10 with ReLU, cross-ent
 B  one operation on 4x4 arrays, forward and backward
 D  a chain of a million additions, forward and backward
 S  a training step over single numbers: MLP(2, [16, 16, 1]) on 100 moons with hinge loss and L2
-I  the forward pass of M, without a graph where the engine can do that
+I  the forward pass of M and of T, without a graph
 """
 
 import sys
@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from decoder import t_by_hand, t_meintorch, t_torch
+from decoder import t_by_hand, t_forward_by_hand, t_forward_meintorch, t_forward_torch, t_meintorch, t_torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "solutions"))
 
@@ -348,12 +348,13 @@ WORKLOADS: dict[str, dict[str, Callable[[], Step]]] = {
 }
 WORKLOADS["T"] = {"by hand": t_by_hand, "meintorch": t_meintorch, "torch": t_torch}
 WORKLOADS |= {
-    f"I {dtype}": {
+    f"I of M {dtype}": {
         name: partial(make, dtype)
         for name, make in {"by hand": i_by_hand, "meintorch": i_meintorch, "torch": i_torch}.items()
     }
     for dtype in ("float32", "float64")
 }
+WORKLOADS["I of T"] = {"by hand": t_forward_by_hand, "meintorch": t_forward_meintorch, "torch": t_forward_torch}
 WORKLOADS |= {
     f"B {operation}": {
         name: partial(make, operation)

@@ -6,6 +6,7 @@ Only where there is fork and descriptors can be sent to another process: Linux a
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import threading
@@ -78,5 +79,6 @@ class Forked:
             if self.returncode is None:
                 if not select.select([self.warm.line], [], [], timeout)[0]:
                     raise subprocess.TimeoutExpired("a run", timeout)
+                self.returncode = -signal.SIGKILL  # if Ctrl-C comes right now, nobody waits for the word again
                 self.returncode = int(self.warm.words.readline())
             return self.returncode

@@ -59,7 +59,9 @@ class Runs:
 def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeout: float, poll: bool) -> Report | None:
     """Check a chapter, or a task, at every save, until q is pressed or the input ends. Returns the last report."""
     happened: queue.Queue = queue.Queue()
-    threads = [threading.Thread(target=_saves, args=(package, poll, happened), daemon=True)]
+    over = threading.Event()
+    watcher = threading.Thread(target=_saves, args=(package, poll, happened, over), daemon=True)
+    threads = [watcher]
     keys = sys.stdin is not None and sys.stdin.isatty()
     if keys:
         threads.append(threading.Thread(target=_keys, args=(happened,), daemon=True))
@@ -113,6 +115,8 @@ def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeou
         if worker is not None:
             worker.join()
         runs.close()
+        over.set()
+        watcher.join(2 * LOOK / 1000)  # or Python would end while it is in the middle of a library
 
 
 def _check(chapter, task, package, goal, timeout, runs: Runs, happened: queue.Queue) -> None:
@@ -131,8 +135,9 @@ def _check(chapter, task, package, goal, timeout, runs: Runs, happened: queue.Qu
         tell("trouble", error)
 
 
-def _saves(package: Path, poll: bool, happened: queue.Queue) -> None:
-    changes = _polled(package) if poll else _told(package)
+def _saves(package: Path, poll: bool, happened: queue.Queue, over: threading.Event) -> None:
+    """Put an event into the queue whenever something was saved, until it is over."""
+    changes = _polled(package, over) if poll else _told(package, over)
     try:
         for _ in changes:
             happened.put(("saved", None))
@@ -140,27 +145,28 @@ def _saves(package: Path, poll: bool, happened: queue.Queue) -> None:
         happened.put(("trouble", GraderError(f"{package} can no longer be watched: {error}\nTry: --watch --poll")))
 
 
-def _told(package: Path) -> Iterator[None]:
+def _told(package: Path, over: threading.Event) -> Iterator[None]:
     """Yield whenever the system tells of a change."""
     import watchfiles
 
-    while True:
+    options = {"watch_filter": _is_source, "step": STEP, "debounce": LONGEST_SAVE, "rust_timeout": LOOK}
+    options["stop_event"] = over
+    while not over.is_set():
         folder = _identity(package)
-        options = {"watch_filter": _is_source, "step": STEP, "debounce": LONGEST_SAVE, "rust_timeout": LOOK}
         for found in watchfiles.watch(package, yield_on_timeout=True, **options):
             if found:
                 yield
             if _identity(package) != folder:  # another folder has taken its place, or will
                 break
-        while _identity(package) is None:
-            time.sleep(LOOK / 1000)
+        while _identity(package) is None and not over.is_set():
+            over.wait(LOOK / 1000)
         yield
 
 
-def _polled(package: Path) -> Iterator[None]:
+def _polled(package: Path, over: threading.Event) -> Iterator[None]:
     """Look again and again, and yield whenever something has changed. (watchfiles' own polling sees whole seconds.)"""
     before = None
-    while True:
+    while not over.is_set():
         now = {}
         for name, path in stage.package_files(package).items():
             with contextlib.suppress(OSError):  # it has just gone
@@ -169,7 +175,7 @@ def _polled(package: Path) -> Iterator[None]:
         if before is not None and now != before:
             yield
         before = now
-        time.sleep(POLLING / 1000)
+        over.wait(POLLING / 1000)
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

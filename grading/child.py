@@ -273,6 +273,7 @@ def run(config, seal):
     for plugin in NOT_NEEDED:
         options += ["-p", f"no:{plugin}"]
     files = [os.path.join(stage, "tests", name) for name in (config["file"], CANARIES)]
+    gc.freeze()  # what is here already is garbage in no test
     reporter = Reporter(channel, clock, package, frozenset(config["tests"]), seal, pytest.TestReport)
     status = pytest.main([*options, *files], plugins=[reporter])
     channel.send("finished", status=int(status))

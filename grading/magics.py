@@ -1,6 +1,7 @@
 """What a chapter's notebook adds to IPython: `%%task 02.2`, `%grader 02`, and an eye on the learner's files."""
 
 import ast
+import gc
 import os
 import re
 import subprocess
@@ -35,6 +36,7 @@ def set_up() -> None:
     for event, hook in (("pre_run_cell", _before_cell), ("post_run_cell", _after_cell)):
         if hook not in shell.events.callbacks[event]:
             shell.events.register(event, hook)
+    gc.freeze()  # Jupyter's own objects are many: a training of Values would take twice as long for looking through them
 
 
 def _before_cell(info: object = None) -> None:

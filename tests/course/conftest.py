@@ -1,5 +1,6 @@
 """Tools for the tests of the course itself. They work on copies, so a half-finished checkout does not disturb them."""
 
+import gc
 import importlib
 import shutil
 import subprocess
@@ -31,6 +32,13 @@ def start_at_once():
     launch.start_with(warm.start)
     yield
     launch.start_with(launch.start)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def look_for_garbage_among_new_objects_alone():
+    """What stays to the end anyway, torch and syntax trees among it, would be gone through again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

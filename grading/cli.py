@@ -162,7 +162,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.junitxml is not None and (options.junitxml.is_dir() or not options.junitxml.absolute().parent.is_dir()):
         _wrong(f"--junitxml {options.junitxml}: give the name of a file in a folder that is there")
     if name not in WITHOUT_LIBRARIES:
-        _need_libraries()
+        _prepare_runs()
     return options
 
 
@@ -175,6 +175,14 @@ def _seconds(text: str) -> float:
         if 0 < float(text) < 100_000:
             return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds between 0 and 100000")
+
+
+def _prepare_runs() -> None:
+    """Make sure that checks can be run, and that the third does not take as long to start as the first."""
+    _need_libraries()
+    from grading import launch, warm
+
+    launch.start_with(warm.start_after_the_first)
 
 
 def _need_libraries() -> None:
@@ -283,7 +291,7 @@ def _first_open_task() -> str:
     from grading import progress
     from grading.report import grade
 
-    _need_libraries()
+    _prepare_runs()
     chapter = progress.here(progress.rows())
     if chapter is None:
         _wrong("Everything is done. A hint for a task all the same: python grader.py hint 02.2")

@@ -36,7 +36,7 @@ def set_up() -> None:
     for event, hook in (("pre_run_cell", _before_cell), ("post_run_cell", _after_cell)):
         if hook not in shell.events.callbacks[event]:
             shell.events.register(event, hook)
-    gc.freeze()  # Jupyter's own objects are many: a training of Values would take twice as long for looking through them
+    gc.freeze()  # it would look through the many objects of Jupyter itself again and again while Values are made
 
 
 def _before_cell(info: object = None) -> None:

@@ -16,7 +16,7 @@ def rows() -> list[Row]:
     remembered = memory.recall("map")
     found = []
     for chapter in course.chapters():
-        digest = _digest(chapter)
+        digest = digest_of(chapter)
         known = remembered.get(chapter.number, {}).get(digest)
         if known is None:
             report = grade(chapter)
@@ -36,11 +36,13 @@ def here(rows: list[Row]) -> Chapter | None:
     return next((chapter for chapter, score, total, _ in rows if score < total), None)
 
 
-def _digest(chapter: Chapter) -> str:
+def digest_of(chapter: Chapter) -> str:
     """What a chapter's result depends on: the package, the tests, the grader and Python."""
     digest = hashlib.sha256(sys.version.encode())
-    folders = [course.PACKAGE, course.ROOT / "grading", course.REFERENCE]
-    paths = [path for folder in folders for path in stage.package_files(folder).values()]
+    given = stage.given_files(chapter)  # later chapters' files among them: a change there changes nothing here
+    paths = [path for name, path in stage.package_files(course.PACKAGE).items() if name not in given]
+    for folder in (course.ROOT / "grading", course.REFERENCE):
+        paths += stage.package_files(folder).values()
     for path in [*paths, chapter.text, chapter.tests, course.TESTS / "_helpers.py"]:
         digest.update(os.fsencode(path) + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -27,7 +27,7 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
 
     The files of later chapters come from the stubs, so that a slip there breaks nothing here.
     """
-    given = _given(chapter)
+    given = given_files(chapter)
     files = {name: path.read_bytes() for name, path in package_files(package).items()}
     files = {name: data for name, data in files.items() if name.partition("/")[0] not in given}  # not a folder of it
     for other in chapters():
@@ -56,7 +56,7 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
 
 
 @lru_cache(maxsize=1)
-def _given(chapter: Chapter) -> dict[str, bytes]:
+def given_files(chapter: Chapter) -> dict[str, bytes]:
     """What is not the learner's in this chapter: the reference's files without tasks and the later chapters' stubs."""
     written_in = {name: one.number for one in chapters() for name in one.files}
     found = {path.name: path.read_bytes() for path in REFERENCE.glob("*.npz")}

@@ -32,6 +32,17 @@ def start(config: dict) -> "subprocess.Popen | Forked":
         return _of_thread.warm.start(config)
 
 
+def start_after_the_first(config: dict) -> "subprocess.Popen | Forked":
+    """What `start` does, from the second run of this thread on: most commands have one alone."""
+    if not getattr(_of_thread, "begun", False):
+        _of_thread.begun = True
+        return launch.start(config)
+    try:
+        return start(config)
+    except (OSError, ValueError):  # no process can wait here
+        return launch.start(config)
+
+
 class Warm:
     """The waiting process. It ends when this one does: its end of the socket closes then."""
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from xml.etree import ElementTree as xml
@@ -15,7 +16,7 @@ from xml.etree import ElementTree as xml
 import jsonschema
 import pytest
 
-from grading import cli, course, formats, launch, memory, report, screen
+from grading import cli, course, formats, launch, memory, progress, report, screen, warm
 from grading.files import read_source
 from tests.course.conftest import answer
 
@@ -132,6 +133,39 @@ def test_the_map_counts_and_shows_where_you_are(grader, checkout):
     first = grader().stdout
     assert re.search(r"01 Value ##\.{18} 4 of \d+ you are here", " ".join(first.split()))
     assert grader().stdout == first
+
+
+def test_what_a_chapter_came_to_is_remembered_until_something_changes_that_it_depends_on(package, monkeypatch):
+    folder = package("stubs")
+    monkeypatch.setattr(course, "PACKAGE", folder)
+    chapters = course.chapters()
+    before = {chapter.number: progress.digest_of(chapter) for chapter in chapters}
+    answer(folder, "06.1", "reference")
+    after = {chapter.number: progress.digest_of(chapter) for chapter in chapters}
+    assert [number for number in before if after[number] != before[number]] == [one.number for one in chapters[5:]]
+
+
+@pytest.mark.skipif(not warm.available(), reason="there is no fork")
+def test_the_first_run_starts_alone_and_those_after_it_are_forks_where_there_can_be(package, monkeypatch):
+    started = []
+
+    def start(config):
+        started.append(warm.start_after_the_first(config))
+        return started[-1]
+
+    def refuse():
+        raise OSError("Too many open files")
+
+    monkeypatch.setattr(warm, "_of_thread", threading.local())
+    monkeypatch.setattr(launch, "_start", start)
+    folder = package("reference")
+    for _ in range(3):
+        assert report.grade(course.find_chapter("02"), folder).passed
+    warm._of_thread.warm.close()
+    monkeypatch.setattr(warm, "Warm", refuse)
+    assert report.grade(course.find_chapter("02"), folder).passed
+    alone = [isinstance(one, subprocess.Popen) for one in started]
+    assert alone == [True, False, False, True]
 
 
 def test_package_checks_another_folder(grader, package):

@@ -57,18 +57,24 @@ def of_chapter(chapter: course.Chapter) -> Iterator[tuple[str, object]]:
     """
     text = read_source(chapter.text)
     blocks = [listing for listing in texts.listings(text) if listing.language == "python" and listing.runs]
-    lines = text.split("\n")
     namespace = {"__name__": "__main__"}
     for block in blocks:
         *before, last = ast.parse(block.code).body
-        found = FOLLOWS.match("\n".join(lines[block.line + block.code.count("\n") + 1 :]))
+        found = behind(text, block)
         with contextlib.redirect_stdout(None):
             if not found:
                 exec(block.code, namespace)
                 continue
             exec(compile(ast.Module(before, []), chapter.text.name, "exec"), namespace)
             value = eval(compile(ast.Expression(last.value), chapter.text.name, "eval"), namespace)
-        yield found.group(1), value
+        yield found, value
+
+
+def behind(text: str, block: texts.Listing) -> str | None:
+    """The image, or the block in Mermaid's language, that follows a cell of a chapter."""
+    rest = text.split("\n")[block.line + block.code.count("\n") + 1 :]
+    found = FOLLOWS.match("\n".join(rest))
+    return found and found.group(1)
 
 
 def draw_chapter(chapter: course.Chapter) -> list[Path]:

@@ -5,11 +5,13 @@ import importlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-from grading import course, launch, stubs, warm
+from grading import course, launch, stubs, texts, warm
 from grading.files import read_source
 from grading.regions import put
 
@@ -69,8 +71,31 @@ def answer(package: Path, task: str, bodies: str | list[str]) -> None:
         else:
             body = {"stub": part.region.stub(), "reference": part.region.answer()}.get(bodies, bodies)
         path = package / part.file
-        skeleton = stubs.stub_of(read_source(course.REFERENCE / part.file))
-        path.write_text(put(read_source(path), part.region, body, skeleton), encoding="utf-8")
+        path.write_text(answered(read_source(path), part, body), encoding="utf-8")
+
+
+def answered(source: str, part: course.Part, body: str) -> str:
+    """A file of a package with another answer in it."""
+    return put(source, part.region, body, stubs.stub_of(read_source(course.REFERENCE / part.file)))
+
+
+def follow_the_texts(package: Path, number: str) -> None:
+    """Make the package of a learner who has come to a chapter, and has taken every answer from the texts."""
+    stubs.write(package)
+    for name, source in sources_before(number).items():
+        (package / name).write_text(source, encoding="utf-8")
+
+
+@lru_cache(maxsize=len(course.chapters()))
+def sources_before(number: str) -> Mapping[str, str]:
+    earlier = [chapter for chapter in course.chapters() if chapter.number < number]
+    if not earlier:
+        return stubs.stub_tree()
+    sources = dict(sources_before(earlier[-1].number))
+    for task in earlier[-1].tasks:
+        for part, body in zip(task.parts, texts.solution(read_source(earlier[-1].text), task.id)):
+            sources[part.file] = answered(sources[part.file], part, body)
+    return sources
 
 
 @pytest.fixture

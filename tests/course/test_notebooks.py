@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,7 @@ from nbclient import NotebookClient
 
 from grading import course, magics, memory, notebook, reload, stubs, texts
 from grading.files import read_source
+from tests.course.cells import agree, cells, notes
 
 CHAPTERS = course.chapters()
 ADD = "self.grad += upstream\nother.grad += upstream"
@@ -128,19 +130,58 @@ def solved(tmp_path_factory) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def executed(solved):
+    """A function that gives the code cells of a chapter's notebook once they have run. They run once."""
+
+    @lru_cache
+    def run(chapter: course.Chapter) -> list:
+        made = nbformat.read(solved / "chapters" / f"{chapter.slug}.ipynb", as_version=4)
+        show_all = nbformat.v4.new_code_cell('get_ipython().ast_node_interactivity = "all"')  # and not the last alone
+        made.cells.insert(1, show_all)
+        place = {"metadata": {"path": str(solved / "chapters")}}
+        NotebookClient(made, timeout=60, kernel_name="python3", resources=place).execute()  # raises where a cell does
+        return [cell for cell in made.cells if cell.cell_type == "code" and cell is not show_all]
+
+    return run
+
+
 @by_chapter
-def test_every_notebook_runs_on_the_reference_and_draws_its_pictures(chapter, solved):
-    made = nbformat.read(solved / "chapters" / f"{chapter.slug}.ipynb", as_version=4)
-    place = {"metadata": {"path": str(solved / "chapters")}}
-    NotebookClient(made, timeout=60, kernel_name="python3", resources=place).execute()  # raises where a cell does
-    for cell in made.cells:
-        if cell.cell_type == "code":
-            complaints = [one.text for one in cell.outputs if one.output_type == "stream" and one.name == "stderr"]
-            assert not complaints, cell.source
-            last = cell.source.split("\n")[-1]
-            if last.startswith(("draw(", "plots.")):
-                assert "</svg>" in cell.outputs[-1]["data"]["image/svg+xml"], last
-    assert f"Chapter {chapter.number} is done." in printed(made.cells[-1].outputs)
+def test_every_notebook_runs_on_the_reference_and_draws_its_pictures(chapter, executed):
+    for cell in executed(chapter):
+        complaints = [one.text for one in cell.outputs if one.output_type == "stream" and one.name == "stderr"]
+        assert not complaints, cell.source
+        last = cell.source.split("\n")[-1]
+        if last.startswith(("draw(", "plots.")):
+            assert "</svg>" in cell.outputs[-1]["data"]["image/svg+xml"], last
+    assert f"Chapter {chapter.number} is done." in printed(executed(chapter)[-1].outputs)
+
+
+@by_chapter
+def test_on_the_reference_every_result_is_right_too(chapter, executed):
+    """Compared one after the other. In test_texts.py it is line by line, on the package of a learner who gets there."""
+    for made, cell in zip(executed(chapter)[1:-1], cells(chapter), strict=True):
+        shown = "\n".join(one.get("text") or one.get("data", {}).get("text/plain", "") for one in made.outputs)
+        assert missing(list(notes(cell).values()), shown) is None, f"cell in line {cell.line}: {shown}"
+
+
+def missing(wanted: list[str], shown: str) -> str | None:
+    """The first of some results that is not shown behind those before it."""
+    words = shown.split()
+    for note in wanted:
+        length = len(note.split())
+        while not agree(note, " ".join(words[:length])):
+            if not words:
+                return note
+            words.pop(0)
+        del words[:length]
+    return None
+
+
+def test_results_are_missing_that_are_wrong_or_in_another_order():
+    assert missing(["1.5", "[1 2]", "2"], "x 1.5\n[1\n 2]\n1\n2") is None
+    assert missing(["1.5", "[1 2]"], "1.5 [1 3]") == "[1 2]"
+    assert missing(["1.5", "0.5"], "0.5\n1.5") == "0.5"
 
 
 @pytest.mark.parametrize("folder", [".", "tests", "chapters/pictures"])

@@ -132,13 +132,16 @@ def solved(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def executed(solved):
-    """A function that gives the code cells of a chapter's notebook once they have run. They run once."""
+    """A function that gives the code cells of a chapter's notebook, but for the last, once they have run.
+
+    They run once.
+    """
 
     @lru_cache
     def run(chapter: course.Chapter) -> list:
         made = nbformat.read(solved / "chapters" / f"{chapter.slug}.ipynb", as_version=4)
         show_all = nbformat.v4.new_code_cell('get_ipython().ast_node_interactivity = "all"')  # and not the last alone
-        made.cells.insert(1, show_all)
+        made.cells[1:] = [show_all, *made.cells[1:-1]]  # the last one has a test of its own
         place = {"metadata": {"path": str(solved / "chapters")}}
         NotebookClient(made, timeout=60, kernel_name="python3", resources=place).execute()  # raises where a cell does
         return [cell for cell in made.cells if cell.cell_type == "code" and cell is not show_all]
@@ -154,13 +157,19 @@ def test_every_notebook_runs_on_the_reference_and_draws_its_pictures(chapter, ex
         last = cell.source.split("\n")[-1]
         if last.startswith(("draw(", "plots.")):
             assert "</svg>" in cell.outputs[-1]["data"]["image/svg+xml"], last
-    assert f"Chapter {chapter.number} is done." in printed(executed(chapter)[-1].outputs)
+
+
+def test_the_last_cell_of_a_notebook_checks_its_chapter(jupyter, solved):
+    """That it names its chapter is tested above, and that the reference passes in test_milestones.py."""
+    last = nbformat.read(solved / "chapters" / "02_autograd.ipynb", as_version=4).cells[-1].source
+    outputs = jupyter(last, folder=solved / "chapters")
+    assert "Chapter 02 is done." in printed(outputs[1])
 
 
 @by_chapter
 def test_on_the_reference_every_result_is_right_too(chapter, executed):
     """Compared one after the other. In test_texts.py it is line by line, on the package of a learner who gets there."""
-    for made, cell in zip(executed(chapter)[1:-1], cells(chapter), strict=True):
+    for made, cell in zip(executed(chapter)[1:], cells(chapter), strict=True):
         shown = "\n".join(one.get("text") or one.get("data", {}).get("text/plain", "") for one in made.outputs)
         assert missing(list(notes(cell).values()), shown) is None, f"cell in line {cell.line}: {shown}"
 

@@ -382,18 +382,18 @@ def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: f
     if any(result.status in ("timeout", "crash", "tampered") for one in report.tasks for result in one.results):
         return  # the task that hung was set aside already, and the others have shown whether they need it
 
-    def passing(candidates: list[TaskReport]) -> list[TaskReport]:
-        """Those of the candidates whose failed tests pass with what is on the stage now."""
-        failed = {result.name for one in candidates for result in one.results if result.status != "passed"}
-        again = launch.run(folder, report.chapter, [check for check in checks if check.name in failed], timeout)
-        return [
-            one
+    def passing(candidates: list[TaskReport], of: str = "") -> list[TaskReport]:
+        """Those of the candidates whose failed tests pass with what is on the stage now, or the one test `of`."""
+        failed = {
+            one.task.id: [
+                result.name for result in one.results if result.status != "passed" and of in ("", result.name)
+            ]
             for one in candidates
-            if all(
-                name in again.results and again.results[name].status == "passed"
-                for name in (result.name for result in one.results if result.status != "passed")
-            )
-        ]
+        }
+        names = {name for names in failed.values() for name in names}
+        again = launch.run(folder, report.chapter, [check for check in checks if check.name in names], timeout)
+        passed = {name for name, result in again.results.items() if result.status == "passed"}
+        return [one for one in candidates if passed.issuperset(failed[one.task.id])]
 
     still_open = [one for one in report.tasks if one.status == "failed"]
     if still_open:
@@ -410,7 +410,7 @@ def _find_culprits(folder: Path, report: Report, checks: list[Check], timeout: f
 
 
 def _blame_earlier_tasks(
-    folder: Path, report: Report, failed: list[TaskReport], passing: Callable[[list[TaskReport]], list[TaskReport]]
+    folder: Path, report: Report, failed: list[TaskReport], passing: Callable[..., list[TaskReport]]
 ) -> list[tuple[TaskReport, str]]:
     """The failed tasks that pass with the reference in place of what the learner wrote before this report's tasks.
 
@@ -431,6 +431,18 @@ def _blame_earlier_tasks(
         for _, part in answered:
             _put(folder, part, part.region.answer())
 
+    def fewest(one: TaskReport, others: list[tuple[str, Part]], low: int, of: str = "") -> int:
+        """How many of `others`, the first, it needs from the reference: one more than there are, if all are too few.
+
+        With the first `low` it does not pass. `of` is a test, if it is that one alone that has to.
+        """
+        high = len(others) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            lay_out(own, others[:middle])
+            low, high = (low, middle) if passing([one], of) else (middle, high)
+        return high
+
     lay_out({**own, **reference}, [(task, part) for task, part in parts if part.file not in reference])
     if all(read_source(folder / "meintorch" / name) == source for name, source in own.items()):
         return []
@@ -442,12 +454,12 @@ def _blame_earlier_tasks(
             lay_out(own, others)
             if not passing([one]):
                 continue  # the place that it goes back to is its own: it is to blame itself
-        # With the first `high` answers from the reference it passes, with the first `low` it does not.
-        low, high = 0, len(others) + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            lay_out(own, others[:middle])
-            low, high = (low, middle) if passing([one]) else (middle, high)
+        # Its quickest failure says where to look: with one answer fewer not even that passes. Mostly all pass with it.
+        failures = sorted((it for it in one.results if it.status != "passed"), key=lambda it: it.duration)
+        high = fewest(one, others, 0, failures[0].name)
+        lay_out(own, others[:high])
+        if high <= len(others) and len(failures) > 1 and not passing([one]):
+            high = fewest(one, others, high)
         lay_out(own, [])
         if high <= len(others):
             culprit, part = others[high - 1]

@@ -101,7 +101,10 @@ def sources_before(number: str) -> Mapping[str, str]:
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of the course as a learner gets it, every task a stub."""
-    target = tmp_path / "course"
+    return copy_the_course(tmp_path / "course")
+
+
+def copy_the_course(target: Path) -> Path:
     ignored = shutil.ignore_patterns("__pycache__", "course")
     for name in ("chapters", "grading", "solutions", "tests"):
         shutil.copytree(course.ROOT / name, target / name, ignore=ignored)
@@ -115,13 +118,13 @@ def checkout(tmp_path):
 @pytest.fixture
 def grader(checkout):
     """A function that runs `python grader.py ...` in the copy and returns the finished process."""
+    return lambda *words, **options: run_the_grader(checkout, *words, **options)
 
-    def run(*words, python: str = sys.executable, **options) -> subprocess.CompletedProcess:
-        command = [python, "grader.py", *map(str, words)]
-        options.setdefault("encoding", "utf-8")
-        return subprocess.run(command, cwd=checkout, capture_output=True, timeout=120, check=False, **options)
 
-    return run
+def run_the_grader(folder: Path, *words, python: str = sys.executable, **options) -> subprocess.CompletedProcess:
+    command = [python, "grader.py", *map(str, words)]
+    options.setdefault("encoding", "utf-8")
+    return subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False, **options)
 
 
 ANSWERS = pytest.StashKey[list]()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grading import course, picture, texts
+from grading import course, picture, stubs, texts
 from grading.files import read_source
 from grading.reload import Follower
 from tests.course.conftest import answer, follow_the_texts
@@ -40,6 +40,7 @@ def run_as_a_learner(chapter: course.Chapter, folder: Path) -> Ran:
     """
     package = folder / "meintorch"
     package.mkdir()
+    stubs.write(package)
     follow_the_texts(package, chapter.number)
     text = read_source(chapter.text)
     to_come = solutions(text, chapter)

@@ -80,8 +80,7 @@ def answered(source: str, part: course.Part, body: str) -> str:
 
 
 def follow_the_texts(package: Path, number: str) -> None:
-    """Make the package of a learner who has come to a chapter, and has taken every answer from the texts."""
-    stubs.write(package)
+    """Make of stubs the package of a learner who has come to a chapter, and has taken every answer from the texts."""
     for name, source in sources_before(number).items():
         (package / name).write_text(source, encoding="utf-8")
 

@@ -136,10 +136,11 @@ def test_json_of_a_file_that_cannot_be_read_says_why(grader, checkout):
 
 
 def test_a_slip_in_a_later_chapter_breaks_nothing_in_an_earlier_one(grader, checkout):
-    for task in course.find_chapter("01").tasks:
+    for task in course.find_chapter("02").tasks:
         answer(checkout / "meintorch", task.id, "reference")
-    (checkout / "meintorch" / "tensor.py").write_text("def f(:\n", encoding="utf-8")
-    assert grader("01").returncode == 0
+    (checkout / "meintorch" / "shapes.py").write_text("def f(:\n", encoding="utf-8")
+    assert grader("03").returncode == 1
+    assert grader("02").returncode == 0
 
 
 def test_the_map_counts_and_shows_where_you_are(fresh, grader, checkout):
@@ -350,6 +351,7 @@ def test_of_a_task_with_two_places_a_wrong_answer_shows_though_the_other_is_to_d
 
 
 def test_a_hint_without_a_task_is_for_the_one_you_are_at(grader, checkout):
+    leave_only(checkout, "01", "02")
     answer(checkout / "meintorch", "01.1", "reference")
     assert "01.2 Multiply" in grader("hint").stdout
 
@@ -651,7 +653,7 @@ def test_deleted_tests_are_no_pass_and_the_way_back_is_named(grader, checkout):
     assert done.returncode == 3
     assert "git checkout tests/test_02_autograd.py" in done.stderr
     assert "Traceback" not in done.stderr
-    assert grader("01", "--solution").returncode == 0
+    assert grader("03", "--solution").returncode == 0
 
 
 def test_where_the_course_is_read_only_the_memory_is_elsewhere(monkeypatch, tmp_path):

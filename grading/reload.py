@@ -6,11 +6,13 @@ that old and new objects go on working together.
 """
 
 import sys
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from pathlib import Path
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 
 from grading.files import read_source
 
+KINDS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 OF_THE_CLASS = {"__module__", "__slots__", "__annotations__", "__annotate_func__", "__annotations_cache__"}
 
 
@@ -112,10 +114,12 @@ def _renew_class(old: type, new: type) -> None:
 
 
 def _renew_function(old: object, new: object) -> bool:
-    """Give a function the code of a newer one, if both are plain functions with the same names from outside."""
+    """Give a function the code of a newer one, if both are of one kind and have the same names from outside."""
     if not isinstance(old, FunctionType) or not isinstance(new, FunctionType):
         return False
     if old.__code__.co_freevars != new.__code__.co_freevars:
+        return False
+    if (old.__code__.co_flags ^ new.__code__.co_flags) & KINDS:  # a stub has no yield: Python will not let that be
         return False
     old.__code__, old.__defaults__, old.__kwdefaults__ = new.__code__, new.__defaults__, new.__kwdefaults__
     old.__doc__ = new.__doc__

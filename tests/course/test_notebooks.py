@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -410,6 +411,15 @@ def test_super_finds_its_class_in_a_method_that_is_new(module):
     after = BEFORE.replace('("x",)', '("x",)\n\n    def shout(self):\n        return super().name().upper()')
     assert reload.renew(module, after) == []
     assert child.shout() == "BASE"
+
+
+def test_a_stub_of_a_method_may_become_a_generator(module):
+    base, stub = module.Base(), module.Base.name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Python 3.13 warns where a function's code becomes a generator's
+        assert reload.renew(module, BEFORE.replace('return "base"', 'yield "base"')) == []
+    assert list(base.name()) == ["base"]
+    assert module.Base.name is not stub
 
 
 @pytest.mark.parametrize("broken", ["1 / 0", "def double(x:"])

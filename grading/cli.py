@@ -250,12 +250,13 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _watch(options: argparse.Namespace) -> int:
-    from grading import course, progress, watch
+    from grading import course, progress, warm, watch
 
     package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
     if not options.words:
         print(" Looking where you are ...", flush=True)
         chapter, task = progress.here(progress.rows()) or course.chapters()[-1], None
+        warm.let_go()
     else:
         chapter, task = _task(options.name) if "." in options.name else (_chapter(options.name), None)
     report = watch.watch(chapter, task, package, options.goal, options.timeout, options.poll)
@@ -396,6 +397,9 @@ def _reset(options: argparse.Namespace) -> int:
 
 
 def _notebook(options: argparse.Namespace) -> int:
+    # Where this is installed jsonschema imports it, for nbformat, and it makes a grammar of web addresses first. That
+    # takes a second, and no notebook of ours is checked for addresses.
+    sys.modules.setdefault("rfc3987_syntax", None)
     from grading import course, screen
 
     chapters = course.chapters() if options.name == "all" else [_chapter(options.name)]

@@ -43,6 +43,13 @@ def start_after_the_first(config: dict) -> "subprocess.Popen | Forked":
         return launch.start(config)
 
 
+def let_go() -> None:
+    """End the process that this thread keeps, if there is one: a command goes on that has no more runs for it."""
+    if hasattr(_of_thread, "warm"):
+        _of_thread.warm.close()
+        del _of_thread.warm
+
+
 class Warm:
     """The waiting process. It ends when this one does: its end of the socket closes then."""
 

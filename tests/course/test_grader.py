@@ -180,7 +180,9 @@ def test_the_first_run_starts_alone_and_those_after_it_are_forks_where_there_can
     folder = package("reference")
     for _ in range(3):
         assert report.grade(course.find_chapter("02"), folder).passed
-    warm._of_thread.warm.close()
+    waiting = warm._of_thread.warm.process
+    warm.let_go()
+    assert waiting.returncode is not None
     monkeypatch.setattr(warm, "Warm", refuse)
     assert report.grade(course.find_chapter("02"), folder).passed
     alone = [isinstance(one, subprocess.Popen) for one in started]
@@ -611,14 +613,17 @@ def test_a_folder_without_a_package_is_wrong_usage(grader, tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_grader_that_is_interrupted_leaves_nothing_behind(checkout, tmp_path, sent):
-    answer(checkout / "meintorch", "02.1", "import time\ntime.sleep(43.21)\n")
+    answer(checkout / "meintorch", "02.1", "import time\nopen('begun', 'w').close()\ntime.sleep(43.21)\n")
     stages = tmp_path / "stages"
     stages.mkdir()
     environment = {**os.environ, "TMPDIR": str(stages)}
     running = subprocess.Popen(
         [sys.executable, "grader.py", "02.1"], cwd=checkout, env=environment, start_new_session=True
     )
-    time.sleep(2.5)
+    limit = time.monotonic() + 20.0
+    while not list(stages.glob("*/scratch/begun")):
+        assert time.monotonic() < limit, "the check has not begun"
+        time.sleep(0.05)
     running.send_signal(sent)
     assert running.wait(timeout=20) == 1
     assert list(stages.iterdir()) == []

@@ -112,7 +112,7 @@ def read_by_a_session(text: str) -> list[str]:
     """What a Python session runs, one after the other, if these lines are pasted. It runs none of it here."""
     console, read = code.InteractiveConsole(), []
     console.runcode = lambda _: read.append("\n".join(console.buffer))
-    console.showsyntaxerror = lambda name: pytest.fail(f"{sys.exc_info()[1]}")
+    console.showsyntaxerror = lambda *_, **__: pytest.fail(f"{sys.exc_info()[1]}")
     for line in [*text.rstrip("\n").split("\n"), ""]:
         waiting = console.push(line)
     assert not waiting, "it waits for more"

@@ -3,6 +3,7 @@
 import gc
 import importlib
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -41,6 +42,18 @@ def look_for_garbage_among_new_objects_alone():
     """What stays to the end anyway, torch and syntax trees among it, would be gone through again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def heeded_signals():
+    """No signal is ignored: processes started under nohup, or in a shell's background, would inherit that."""
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ignored = [one for one in map(signal.Signals.__getitem__, names) if signal.getsignal(one) == signal.SIG_IGN]
+    for one in ignored:
+        signal.signal(one, signal.SIG_DFL)
+    yield
+    for one in ignored:
+        signal.signal(one, signal.SIG_IGN)
 
 
 @pytest.fixture

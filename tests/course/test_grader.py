@@ -611,6 +611,7 @@ def test_a_folder_without_a_package_is_wrong_usage(grader, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_grader_that_is_interrupted_leaves_nothing_behind(checkout, tmp_path, sent):
     answer(checkout / "meintorch", "02.1", "import time\nopen('begun', 'w').close()\ntime.sleep(43.21)\n")

@@ -184,6 +184,7 @@ def _alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
+@pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.parametrize("way", ["q", "SIGINT", "SIGTERM", "SIGHUP", "closed"])
 def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, tmp_path, way):
     import pty

@@ -94,13 +94,7 @@ def check_rule(
     )
     out = operation(*inputs.values())
     result = np.array(out.data)
-    try:
-        out._backward(upstream)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = _ask(look_again) or getattr(error, "diagnosis", None)  # shown below the error
-        raise
+    explained(lambda: out._backward(upstream), look_again)
     if not np.array_equal(given, upstream):
         message = f"y = {of} at {at}:\nthe rule has changed the upstream gradient itself: now it is {_show(upstream)}"
         raise CheckFailed(message, "That array belongs to others too. Compute a new one from it.")
@@ -224,6 +218,20 @@ def which_formula(look: Callable, ways: dict) -> Probe:
 def first_that_tells(*probes: Probe) -> Probe:
     """Ask one probe after the other. One that fails in its own way tells nothing."""
     return lambda: next(filter(None, map(_ask, probes)), None)
+
+
+def explained(call: Callable, *probes: Probe):
+    """What call() gives. Where it ends in an error, that gets the cause which a probe can tell.
+
+    A failed check has its cause already, and NotImplementedError means "to do".
+    """
+    try:
+        return call()
+    except (NotImplementedError, CheckFailed):
+        raise
+    except Exception as error:
+        error.diagnosis = first_that_tells(*probes)() or getattr(error, "diagnosis", None)  # shown below the error
+        raise
 
 
 def check_walk(make: Callable) -> Probe:

@@ -17,6 +17,7 @@ from tests._helpers import (
     check_grad,
     check_gradient,
     check_rule,
+    explained,
     first_that_tells,
     used_twice,
     which_formula,
@@ -642,13 +643,7 @@ def check_through(operation, arrays, value, upstream, gradients, of, tolerance=1
         raise CheckFailed(f"y = {of} at {at}:\ny is {kind}, expected a Tensor", why)
     check_close(out.data, np.array(value, dtype), f"y = {of} at {at}:\ny", tolerance, probe=look)
     upstream = np.array(upstream, dtype)
-    try:
-        out.backward(upstream)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = look()
-        raise
+    explained(lambda: out.backward(upstream), look)
     for (name, x), gradient in zip(inputs.items(), gradients, strict=True):
         what = f"y = {of} at {at}, upstream {upstream.tolist()}:\n{name}.grad"
         check_close(x.grad, np.array(gradient, dtype), what, tolerance, probe=look)
@@ -658,14 +653,9 @@ def check_through(operation, arrays, value, upstream, gradients, of, tolerance=1
 def run(operation, inputs, probe):
     """The operation on the inputs. An error takes its diagnosis along."""
     try:
-        return operation(*inputs.values())
-    except NotImplementedError:
-        raise
+        return explained(lambda: operation(*inputs.values()), probe)
     except RecursionError as error:
         error.diagnosis = "It comes back to itself without end: with the same shapes, matmul takes the same way again."
-        raise
-    except Exception as error:
-        error.diagnosis = probe()
         raise
 
 

@@ -16,6 +16,7 @@ from tests._helpers import (
     check_grad,
     check_gradient,
     check_rule,
+    explained,
     first_that_tells,
     which_formula,
 )
@@ -528,13 +529,7 @@ def laid_out_like(z, axis, columns):
 def check_array(function, z, axis, wanted, of, probe):
     """Check a function on plain arrays: shape and dtype, numbers, and that its input is left alone."""
     given, shown = z.copy(), short(z)
-    try:
-        out = function(z, axis)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = ask(probe)
-        raise
+    out = explained(lambda: function(z, axis), probe)
     if not np.array_equal(given, z):
         message = f"{of}(z, {axis}) has changed its input, z: now it is {short(z)}, it was {shown}"
         raise CheckFailed(message, "z is the array of a tensor. Compute a new one from it.")

@@ -5,7 +5,7 @@ import pytest
 
 from meintorch.layers import Dropout, Linear, Module, Sequential, Tanh, collect_parameters, initial_weight
 from meintorch.tensor import Tensor, as_tensor
-from tests._helpers import CheckFailed, check_close, check_gradient, first_that_tells, which_formula
+from tests._helpers import CheckFailed, check_close, check_gradient, explained, first_that_tells, which_formula
 
 XOR = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 TARGET = np.array([[0.0], [1.0], [1.0], [0.0]])
@@ -553,14 +553,7 @@ def linear(weight, bias) -> Linear:
 
 
 def through(layer: Linear, x) -> Tensor:
-    """What a layer makes of x. To an error it adds the known mistake that fits, as check_rule does."""
-    try:
-        return layer(x)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = ask(which_linear)
-        raise
+    return explained(lambda: layer(x), which_linear)
 
 
 def through_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

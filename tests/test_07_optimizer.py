@@ -7,7 +7,7 @@ import pytest
 
 from meintorch.optim import SGD, Adam, AdamW, clip_grad_norm, cosine_schedule
 from meintorch.tensor import Tensor
-from tests._helpers import CheckFailed, check_close, first_that_tells, which_formula
+from tests._helpers import CheckFailed, check_close, explained, first_that_tells, which_formula
 
 CURVATURES = np.array([1.0, 100.0])
 SHAPES = [(), (1,), (4,), (2, 3), (2, 1, 3), (0, 3)]
@@ -41,17 +41,6 @@ def a_tensor(parameter: Tensor):
         return None
 
     return probe
-
-
-def attempt(call, probe):
-    """Run a learner's code. If it stops with an error, the second look may know why."""
-    try:
-        return call()
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = first_that_tells(probe)()  # the grader shows it below the error
-        raise
 
 
 def shrinking(optimizer, position: Tensor) -> float:
@@ -130,7 +119,7 @@ def test_a_step_keeps_float32():
 def test_the_first_velocity_is_the_gradient():
     parameter = make([1.0, 1.0], [4.0, -2.0])
     optimizer = SGD([parameter], lr=0.1, momentum=0.5)
-    velocity = attempt(lambda: optimizer.velocity(parameter, {}), no_first_velocity)
+    velocity = explained(lambda: optimizer.velocity(parameter, {}), no_first_velocity)
     what = "the first velocity with gradient [4, -2] and momentum 0.5"
     check_close(velocity, np.array([4.0, -2.0]), what, probe=which_velocity)
 
@@ -159,7 +148,7 @@ def test_every_parameter_has_a_velocity_of_its_own():
     for a, b in ((1.0, 100.0), (1.5, 150.0)):
         what = "of two parameters with gradients [1] and [100, 100], the velocity of the"
         for name, parameter, state, wanted in (("first", first, states[0], [a]), ("second", second, states[1], [b, b])):
-            velocity = attempt(lambda p=parameter, s=state: optimizer.velocity(p, s), look)
+            velocity = explained(lambda p=parameter, s=state: optimizer.velocity(p, s), look)
             check_close(velocity, np.array(wanted), f"{what} {name}", probe=look)
 
 
@@ -200,7 +189,7 @@ def test_a_velocity_keeps_float32():
 @pytest.mark.task("07.3")
 def test_the_first_step_moves_every_number_by_lr_whatever_its_gradient():
     parameter = make([1.0, 1.0, 1.0, 1.0], [5.0, -5.0, 1000.0, -0.01])
-    attempt(Adam([parameter], lr=0.1).step, which_adam)
+    explained(Adam([parameter], lr=0.1).step, which_adam)
     what = "four numbers at 1 with gradients 5, -5, 1000 and -0.01, after the first step with lr = 0.1,"
     check_moved(parameter, [0.9, 1.1, 0.9, 1.1], what, tolerance=1e-5, probe=which_adam)
 
@@ -224,7 +213,7 @@ def test_every_parameter_has_running_means_of_its_own():
     optimizer = Adam([small, large], lr=0.1)
     look = first_that_tells(which_adam, shared_means)
     for _ in range(3):
-        attempt(optimizer.step, look)
+        explained(optimizer.step, look)
     what = "gradients [1] and [100, -100] three times, lr = 0.1: the"
     check_moved(small, [-0.3], f"{what} first parameter", tolerance=1e-6, probe=look)
     check_moved(large, [-0.3, 0.3], f"{what} second parameter", tolerance=1e-6, probe=look)
@@ -271,7 +260,7 @@ def test_adam_keeps_float32_and_the_gradient():
 def test_without_a_gradient_a_parameter_shrinks_by_lr_times_decay():
     """0.1 * 0.5 is a twentieth: 10 loses 0.5, and -20 loses 1."""
     parameter = make([10.0, -20.0], [0.0, 0.0])
-    attempt(AdamW([parameter], lr=0.1, weight_decay=0.5).step, first_that_tells(a_tensor(parameter), calls_itself))
+    explained(AdamW([parameter], lr=0.1, weight_decay=0.5).step, first_that_tells(a_tensor(parameter), calls_itself))
     what = "a parameter at [10, -20] without gradient, lr = 0.1 and weight_decay = 0.5, after a step"
     check_moved(parameter, [9.5, -19.0], what, probe=which_decay)
 
@@ -325,7 +314,7 @@ def test_adamw_keeps_float32():
 def test_gradients_that_are_too_long_are_scaled_down_together():
     """The length of (3, 4) is 5, in two parameters as in one."""
     a, b = make([0.0], [3.0]), make([0.0], [4.0])
-    attempt(lambda: clip_grad_norm([a, b], 1.0), which_clip)
+    explained(lambda: clip_grad_norm([a, b], 1.0), which_clip)
     of = "gradients [3] and [4] with max_norm = 1: then the"
     check_close(a.grad, np.array([0.6]), f"{of} first grad", tolerance=1e-6, probe=which_clip)
     check_close(b.grad, np.array([0.8]), f"{of} second grad", tolerance=1e-6, probe=which_clip)
@@ -364,7 +353,7 @@ def test_gradients_that_are_short_enough_stay_as_they_are():
 @pytest.mark.task("07.5")
 def test_gradients_of_zero_stay_zero():
     a = make([1.0, 1.0], [0.0, 0.0])
-    norm = attempt(lambda: clip_grad_norm([a], 1.0), divides_by_zero)
+    norm = explained(lambda: clip_grad_norm([a], 1.0), divides_by_zero)
     check_close(norm, 0.0, "gradients [0, 0]: what clip_grad_norm returns")
     check_close(a.grad, np.zeros(2), "gradients [0, 0] with max_norm = 1: then grad", probe=divides_by_zero)
 
@@ -381,7 +370,7 @@ def test_the_cosine_starts_at_the_peak_and_is_at_half_of_it_half_way():
     """A quarter of the way the cosine is 0.7071, so the rate is (1 + 0.7071) / 2 of the peak."""
     for step, wanted in ((0, 1.0), (25, 0.5 + math.sqrt(0.125)), (50, 0.5), (75, 0.5 - math.sqrt(0.125)), (100, 0.0)):
         what = f"cosine_schedule({step}, total_steps=100, peak=1.0)"
-        rate = attempt(lambda step=step: cosine_schedule(step, 100, 1.0), which_warm_up)
+        rate = explained(lambda step=step: cosine_schedule(step, 100, 1.0), which_warm_up)
         check_close(rate, wanted, what, tolerance=1e-6, probe=which_cosine)
 
 
@@ -417,7 +406,7 @@ def test_after_the_last_step_it_stays_at_the_floor():
         check_close(cosine_schedule(step, 10, 1.0, floor=0.1), 0.1, what, tolerance=1e-6, probe=probe)
     for step, allowed in ((3, (1.0,)), (4, (0.1, 1.0)), (5, (0.1,))):  # step 4 ends the warm-up, and everything
         what = f"cosine_schedule({step}, total_steps=4, peak=1.0, warmup_steps=4, floor=0.1)"
-        rate = attempt(lambda step=step: cosine_schedule(step, 4, 1.0, 4, 0.1), lambda: NOTHING_BETWEEN)
+        rate = explained(lambda step=step: cosine_schedule(step, 4, 1.0, 4, 0.1), lambda: NOTHING_BETWEEN)
         if not any(np.isclose(rate, one) for one in allowed):
             check_close(rate, allowed[0], what, tolerance=1e-6)
 

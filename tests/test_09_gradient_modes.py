@@ -18,6 +18,7 @@ from tests._helpers import (
     check_grad,
     check_gradient,
     check_walk,
+    explained,
     first_that_tells,
 )
 
@@ -178,11 +179,7 @@ def test_an_exception_switches_back_too_and_goes_on():
 def test_one_object_may_be_entered_again_before_it_is_left():
     off = no_grad()
     wanted = [False, False, False, True]
-    try:
-        found = nested(off, off)
-    except IndexError as error:
-        error.diagnosis = ask(which_exit)
-        raise
+    found = explained(lambda: nested(off, off), which_exit)
     check_modes(found, wanted, "into a block of off = no_grad(), again into one, and out", which_exit)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from meintorch import activations, nodes, shapes, tensor
 from meintorch.nodes import AddBackward, Backward, HypotBackward, MatMulBackward, MulBackward, SumBackward, Tensor
-from tests._helpers import CheckFailed, check_close, first_that_tells, which_formula
+from tests._helpers import CheckFailed, check_close, explained, first_that_tells, which_formula
 
 
 @pytest.fixture(autouse=True)
@@ -681,13 +681,7 @@ def ask_node(node, arrives, what, look) -> list:
     """What a node returns, as long as it is a list of Tensors."""
     gradient = Tensor(arrives)
     given = gradient.value.copy()
-    try:
-        shares = node.backward(gradient)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = ask(look)
-        raise
+    shares = explained(lambda: node.backward(gradient), look)
     if not np.array_equal(given, gradient.value):
         message = f"{what}the node has changed the gradient itself: now it is {short(gradient.value)}"
         raise CheckFailed(message, "That array belongs to others too. Compute a new one from it.")
@@ -718,14 +712,7 @@ def handed_on(node, arrives):
 
 
 def walk(out, *gradient):
-    """out.backward(), with a second look where it stops with an error."""
-    try:
-        out.backward(*gradient)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = ask(which_walk)
-        raise
+    explained(lambda: out.backward(*gradient), which_walk)
 
 
 def check_gradient_of(x, wanted, of, name="x"):
@@ -747,12 +734,10 @@ def check_unbroadcast(gradient, shape, wanted):
     given = gradient.copy()
     what = f"unbroadcast of a gradient of shape {gradient.shape} to an input of shape {shape}"
     try:
-        found = nodes.unbroadcast(gradient, shape)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        own_sum = str(error).startswith("'Tensor' object has no attribute")
-        error.diagnosis = HIDDEN if own_sum else ask(which_end)
+        found = explained(lambda: nodes.unbroadcast(gradient, shape), which_end)
+    except AttributeError as error:
+        if str(error).startswith("'Tensor' object has no attribute"):
+            error.diagnosis = HIDDEN
         raise
     if isinstance(found, np.ndarray | np.floating):
         found = np.asarray(found)

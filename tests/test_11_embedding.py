@@ -19,6 +19,7 @@ from tests._helpers import (
     check_freed,
     check_gradient,
     check_rule,
+    explained,
     first_that_tells,
     which_formula,
 )
@@ -678,13 +679,7 @@ def check_pieces(shapes, axis, upstream, wanted):
 def scattered(ids, rows, n):
     """scatter_add, and that it leaves its inputs alone. What fails in it is looked at again."""
     before = ids.copy(), rows.copy()
-    try:
-        found = scatter_add(ids, rows, n)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = ask(which_sum)
-        raise
+    found = explained(lambda: scatter_add(ids, rows, n), which_sum)
     if not (np.array_equal(ids, before[0]) and np.array_equal(rows, before[1])):
         raise CheckFailed(
             f"scatter_add has changed the {'ids' if not np.array_equal(ids, before[0]) else 'rows'} that it was given",
@@ -714,13 +709,7 @@ def check_variance(data, upstream, wanted, **options):
 def normalized(z, eps):
     """Both results of normalize, and that it leaves z alone."""
     before = z.copy()
-    try:
-        found = normalize(z, eps)
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = ask(which_scale)
-        raise
+    found = explained(lambda: normalize(z, eps), which_scale)
     if not isinstance(found, tuple | list) or len(found) != 2:
         several = isinstance(found, tuple | list)
         got = "None" if found is None else len(found) if several else f"one {type(found).__name__}"

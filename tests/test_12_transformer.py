@@ -22,7 +22,7 @@ from meintorch.transformer import (
     probabilities,
     split_heads,
 )
-from tests._helpers import CheckFailed, check_close, check_gradient, first_that_tells, which_formula
+from tests._helpers import CheckFailed, check_close, check_gradient, explained, first_that_tells, which_formula
 
 SENTENCE = "to be, or not to be, that is the question"
 
@@ -505,17 +505,6 @@ def filled(module, scale=1.0):
 
 def small_model(blocks):
     return filled(Transformer(6, 8, 4, 2, blocks, rng=np.random.default_rng(0)))
-
-
-def explained(call, *probes):
-    """What call() gives. Where it ends in an error, that gets the cause which a probe can tell."""
-    try:
-        return call()
-    except (NotImplementedError, CheckFailed):
-        raise
-    except Exception as error:
-        error.diagnosis = first_that_tells(*probes)() or getattr(error, "diagnosis", None)
-        raise
 
 
 def softmax_by_hand(scores, axis=-1):

@@ -21,7 +21,7 @@ from meintorch.layers import Linear, Module, Sequential, Tanh
 from meintorch.losses import mse_loss
 from meintorch.optim import Adam
 from meintorch.tensor import Tensor
-from tests._helpers import CheckFailed, check_close, first_that_tells, which_formula
+from tests._helpers import CheckFailed, check_close, explained, first_that_tells, which_formula
 
 
 @pytest.mark.task("13.4")
@@ -817,31 +817,20 @@ def closed_form(x, y, forgetting=1.0, covariance=1000.0) -> tuple[np.ndarray, np
     return np.linalg.solve(matrix, x.T @ (counts * y)), np.linalg.inv(matrix)
 
 
-def attempt(call, probe):
-    """Run a learner's code. If it stops with an error, the second look may know why."""
-    try:
-        return call()
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        error.diagnosis = first_that_tells(probe)()  # the grader shows it below the error
-        raise
-
-
 def vectorized(model):
-    return attempt(lambda: vectorize_parameters(model), which_vector)
+    return explained(lambda: vectorize_parameters(model), which_vector)
 
 
 def changed(model, change):
-    return attempt(lambda: devectorize_parameters(model, change), which_change)
+    return explained(lambda: devectorize_parameters(model, change), which_change)
 
 
 def slopes_of(model, x):
-    return attempt(lambda: jacobian(model, np.asarray(x)), which_jacobian)
+    return explained(lambda: jacobian(model, np.asarray(x)), which_jacobian)
 
 
 def stepped(slopes, errors, damping):
-    return attempt(lambda: damped_step(slopes, errors, damping), which_damped)
+    return explained(lambda: damped_step(slopes, errors, damping), which_damped)
 
 
 def tried(method, x, y):
@@ -866,19 +855,19 @@ def tried(method, x, y):
 
 def learn(learner, x, y):
     with np.errstate(all="ignore"):
-        attempt(lambda: learner.update(x, y), which_recursion)
+        explained(lambda: learner.update(x, y), which_recursion)
 
 
 def predicted(tracker, transition, noise):
-    attempt(lambda: tracker.predict(transition, noise), which_prediction)
+    explained(lambda: tracker.predict(transition, noise), which_prediction)
 
 
 def corrected(tracker, measured, observation, noise):
-    attempt(lambda: tracker.update(measured, observation, noise), which_correction)
+    explained(lambda: tracker.update(measured, observation, noise), which_correction)
 
 
 def taught(method, x, y):
-    attempt(lambda: method.step(np.asarray(x), np.asarray(y)), which_training)
+    explained(lambda: method.step(np.asarray(x), np.asarray(y)), which_training)
 
 
 def check_array(actual, expected, what, probe=None, tolerance=1e-9):

@@ -19,6 +19,7 @@ from tests._helpers import (
     check_rule,
     explain_numbers,
     explain_shape,
+    explained,
     first_that_tells,
     which_formula,
 )
@@ -194,3 +195,34 @@ def test_a_mistake_is_named_only_if_it_is_the_only_one_that_fits():
 def test_a_probe_that_fails_tells_nothing_and_the_next_one_is_asked():
     assert first_that_tells(lambda: 1 / 0, None, lambda: None, lambda: "this")() == "this"
     assert first_that_tells(lambda: 1 / 0)() is None
+
+
+def test_an_error_gets_the_cause_that_a_probe_can_tell_and_keeps_the_one_it_has_if_none_can():
+    with pytest.raises(ZeroDivisionError) as failure:
+        explained(lambda: 1 / 0, lambda: [][0], lambda: "this", lambda: "that")
+    assert failure.value.diagnosis == "this"
+
+    def fails():
+        explained(lambda: 1 / 0, lambda: "from within")
+
+    with pytest.raises(ZeroDivisionError) as failure:
+        explained(fails, lambda: [][0])
+    assert failure.value.diagnosis == "from within"
+
+
+@pytest.mark.parametrize("error", [NotImplementedError("TODO 01.1"), CheckFailed("x is 1, expected 2", "It is half.")])
+def test_what_is_to_do_and_a_failed_check_are_not_looked_at_again(error):
+    def raises():
+        raise error
+
+    before, looked = dict(vars(error)), []
+    with pytest.raises(type(error)) as failure:
+        explained(raises, lambda: looked.append(1) or "a cause")
+    assert failure.value is error
+    assert (vars(error), looked) == (before, [])
+
+
+def test_what_ends_well_is_not_looked_at_again():
+    looked = []
+    assert explained(lambda: 3.0, lambda: looked.append(1)) == 3.0
+    assert not looked

@@ -43,13 +43,13 @@ def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Pro
     actual_array, expected_array = np.asarray(actual), np.asarray(expected, dtype=np.asarray(actual).dtype)
     if actual_array.shape != expected_array.shape:
         message = f"{what} has shape {actual_array.shape}, expected {expected_array.shape}"
-        raise CheckFailed(message, _ask(probe) or explain_shape(actual_array.shape, expected_array.shape))
+        raise CheckFailed(message, ask(probe) or explain_shape(actual_array.shape, expected_array.shape))
     if isinstance(expected, np.ndarray) and isinstance(actual, np.ndarray) and actual.dtype != expected.dtype:
         raise CheckFailed(f"{what} is {actual.dtype}, expected {expected.dtype}", "Numbers were promoted on the way.")
     different = ~np.isclose(actual_array, expected_array, rtol=tolerance, atol=tolerance, equal_nan=True)
     if not different.any():
         return
-    diagnosis = _ask(probe) or explain_numbers(actual_array, expected_array, gradient="grad" in what)
+    diagnosis = ask(probe) or explain_numbers(actual_array, expected_array, gradient="grad" in what)
     shown, wanted = _show(actual), _show(expected)
     if shown == wanted:
         wanted += f": they differ by up to {np.max(np.abs(actual_array - expected_array)):.2g}"
@@ -215,9 +215,21 @@ def which_formula(look: Callable, ways: dict) -> Probe:
     return probe
 
 
-def first_that_tells(*probes: Probe) -> Probe:
-    """Ask one probe after the other. One that fails in its own way tells nothing."""
-    return lambda: next(filter(None, map(_ask, probes)), None)
+def ask(*probes: Probe | None) -> str | None:
+    """The cause from the first probe that can tell. One runs learners' code: where that fails, it tells nothing."""
+    for probe in filter(None, probes):
+        try:
+            cause = probe()
+        except Exception:
+            continue
+        if cause:
+            return cause
+    return None
+
+
+def first_that_tells(*probes: Probe | None) -> Probe:
+    """Several probes as one, which asks them one after the other."""
+    return lambda: ask(*probes)
 
 
 def explained(call: Callable, *probes: Probe):
@@ -230,7 +242,7 @@ def explained(call: Callable, *probes: Probe):
     except (NotImplementedError, CheckFailed):
         raise
     except Exception as error:
-        error.diagnosis = first_that_tells(*probes)() or getattr(error, "diagnosis", None)  # shown below the error
+        error.diagnosis = ask(*probes) or getattr(error, "diagnosis", None)  # shown below the error
         raise
 
 
@@ -372,16 +384,6 @@ def _factor(factor: float) -> str | None:
     if 1.5 < factor < 1000.0 and math.isclose(factor, round(factor)):
         return f"It is {round(factor)} times what it should be."
     return None
-
-
-def _ask(probe: Probe | None) -> str | None:
-    """A probe runs learners' code, which may fail in its own way: then there is no second evidence."""
-    if probe is None:
-        return None
-    try:
-        return probe()
-    except Exception:
-        return None
 
 
 def _show(value) -> str:

@@ -11,6 +11,7 @@ from meintorch.activations import max as largest_of
 from meintorch.tensor import Tensor
 from tests._helpers import (
     CheckFailed,
+    ask,
     check_close,
     check_freed,
     check_grad,
@@ -586,10 +587,6 @@ def shares(z, axis):
 
 
 # The second look: taken only where a check has failed, at other numbers, to tell its cause from the others.
-
-
-def ask(probe):
-    return first_that_tells(probe)()
 
 
 def arrived(function, data, upstream):

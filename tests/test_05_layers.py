@@ -5,7 +5,7 @@ import pytest
 
 from meintorch.layers import Dropout, Linear, Module, Sequential, Tanh, collect_parameters, initial_weight
 from meintorch.tensor import Tensor, as_tensor
-from tests._helpers import CheckFailed, check_close, check_gradient, explained, first_that_tells, which_formula
+from tests._helpers import CheckFailed, ask, check_close, check_gradient, explained, first_that_tells, which_formula
 
 XOR = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 TARGET = np.array([[0.0], [1.0], [1.0], [0.0]])
@@ -588,11 +588,6 @@ def named(parameters: dict) -> str:
     return ", ".join(parameters) or "none"
 
 
-def ask(probe) -> str | None:
-    """A probe runs learners' code, which may fail in its own way: then there is no second evidence."""
-    return first_that_tells(probe)()
-
-
 def check_array(array, shape: tuple, what: str) -> None:
     """Is it a float64 array of this shape, with finite numbers in it?"""
     if not isinstance(array, np.ndarray):
@@ -613,11 +608,11 @@ def check_tensor(out, shape: tuple, dtype, what: str, probe=None) -> None:
         diagnosis = "Nothing comes back: is there a return?" if out is None else "A layer turns a Tensor into a Tensor."
         raise CheckFailed(f"{what} is of type {type(out).__name__}, expected a Tensor", diagnosis)
     if out.shape != shape:
-        raise CheckFailed(f"{what} has shape {out.shape}, expected {shape}", probe and ask(probe))
+        raise CheckFailed(f"{what} has shape {out.shape}, expected {shape}", ask(probe))
     if out.dtype != dtype:
         raise CheckFailed(f"{what} is {out.dtype}, expected {np.dtype(dtype)}", "Numbers were promoted on the way.")
     if not np.isfinite(out.data).all():
-        raise CheckFailed(f"{what} holds numbers that are not finite: {out.data.ravel()[:4]}", probe and ask(probe))
+        raise CheckFailed(f"{what} holds numbers that are not finite: {out.data.ravel()[:4]}", ask(probe))
 
 
 def check_out(out, wanted, what: str, probe=None, tolerance: float = 1e-9) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from meintorch.optim import SGD, Adam, AdamW, clip_grad_norm, cosine_schedule
 from meintorch.tensor import Tensor
-from tests._helpers import CheckFailed, check_close, explained, first_that_tells, which_formula
+from tests._helpers import CheckFailed, ask, check_close, explained, first_that_tells, which_formula
 
 CURVATURES = np.array([1.0, 100.0])
 SHAPES = [(), (1,), (4,), (2, 3), (2, 1, 3), (0, 3)]
@@ -26,9 +26,8 @@ def check_moved(parameter: Tensor, expected, what: str, tolerance: float = 1e-9,
         raise CheckFailed(f"{what}: its data is now a Tensor, expected a NumPy array", a_tensor(parameter)())
     expected = np.asarray(expected, parameter.dtype)
     if not np.isfinite(parameter.data).all():
-        diagnosis = probe and first_that_tells(probe)()
         message = f"{what} is {parameter.data}, expected {expected}"
-        raise CheckFailed(message, diagnosis or "A finite number has become nan or inf.")
+        raise CheckFailed(message, ask(probe) or "A finite number has become nan or inf.")
     check_close(parameter.data, expected, what, tolerance, probe)
 
 

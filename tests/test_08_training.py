@@ -17,7 +17,7 @@ from meintorch.optim import Adam, Optimizer
 from meintorch.shapes import mean
 from meintorch.tensor import Tensor, as_tensor
 from meintorch.training import Best, DataLoader, accuracy, evaluate, fit, train_step
-from tests._helpers import CheckFailed, check_close, explained, first_that_tells, which_formula
+from tests._helpers import CheckFailed, ask, check_close, explained, first_that_tells, which_formula
 
 
 @pytest.mark.task("08.2")
@@ -671,7 +671,7 @@ def drawn_from(batches):
     except NotImplementedError:
         raise
     except Exception as error:
-        error.diagnosis = first_that_tells(order_is_none)()
+        error.diagnosis = ask(order_is_none)
         raise
 
 

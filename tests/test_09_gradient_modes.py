@@ -14,6 +14,7 @@ from meintorch.grad_mode import detach, enable_grad, no_grad, retain_grad
 from meintorch.tensor import Tensor, as_tensor, mode
 from tests._helpers import (
     CheckFailed,
+    ask,
     check_close,
     check_grad,
     check_gradient,
@@ -922,7 +923,7 @@ def walk(result: Tensor, **options) -> None:
         result.backward(**options)
     except RuntimeError as error:
         early = "The graph is whole, and a tensor in it has let go before its rule has run: first the rule."
-        error.diagnosis = first_that_tells(which_release, lambda: early)()
+        error.diagnosis = ask(which_release) or early
         raise
 
 
@@ -941,11 +942,6 @@ def detached(x):
         why = "Nothing comes back: is there a return?" if z is None else "A Tensor belongs there, around the array."
         raise CheckFailed(f"x.detach() gives something of type {type(z).__name__}, expected a Tensor", why)
     return z
-
-
-def ask(probe) -> str | None:
-    """What a second look says. One that fails in its own way says nothing."""
-    return first_that_tells(probe)()
 
 
 def check_modes(found: list, wanted: list, what: str, probe) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from meintorch import activations, nodes, shapes, tensor
 from meintorch.nodes import AddBackward, Backward, HypotBackward, MatMulBackward, MulBackward, SumBackward, Tensor
-from tests._helpers import CheckFailed, check_close, explained, first_that_tells, which_formula
+from tests._helpers import CheckFailed, ask, check_close, explained, first_that_tells, which_formula
 
 
 @pytest.fixture(autouse=True)
@@ -870,13 +870,6 @@ def summed_to(gradient, shape):
     source = np.broadcast_to(np.arange(size).reshape(shape), gradient.shape[::-1])
     weights = gradient.T.ravel()
     return np.bincount(source.ravel(), weights=weights, minlength=size).reshape(shape).astype(gradient.dtype).T
-
-
-def ask(probe):
-    try:
-        return probe() if probe else None
-    except Exception:
-        return None
 
 
 def short(array):

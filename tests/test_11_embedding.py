@@ -15,6 +15,7 @@ from meintorch.optim import Adam
 from meintorch.tensor import Tensor
 from tests._helpers import (
     CheckFailed,
+    ask,
     check_close,
     check_freed,
     check_gradient,
@@ -740,13 +741,6 @@ def check_layer_norm(x, weight, upstream, wanted, eps=0.0):
 
 
 # The second look: taken only where a check has failed, at other numbers, to tell its cause from the others.
-
-
-def ask(probe):
-    try:
-        return probe()
-    except Exception:
-        return None
 
 
 def arrived(function, upstream, *data):

@@ -22,7 +22,7 @@ from meintorch.transformer import (
     probabilities,
     split_heads,
 )
-from tests._helpers import CheckFailed, check_close, check_gradient, explained, first_that_tells, which_formula
+from tests._helpers import CheckFailed, ask, check_close, check_gradient, explained, first_that_tells, which_formula
 
 SENTENCE = "to be, or not to be, that is the question"
 
@@ -43,7 +43,7 @@ def test_a_model_of_one_block_learns_a_sentence_by_heart_and_writes_it():
         raise CheckFailed(
             f'the sentence is learned, the loss is {loss:.3f}. From its first letter on the model writes\n"{written}", '
             f'expected\n"{SENTENCE}"',
-            first_that_tells(which_cache)(),
+            ask(which_cache),
         )
 
 
@@ -360,7 +360,7 @@ def test_every_block_gets_its_own_cache():
                 f"block {i} was called {len(block.caches)} times, expected once, with caches[{i}]"
                 if len(block.caches) != 1
                 else f"block {i} was called with {kind_of_cache(block.caches[0], caches)}, expected caches[{i}]",
-                first_that_tells(look)() or "Each block takes its own cache as second argument, an empty one too.",
+                ask(look) or "Each block takes its own cache as second argument, an empty one too.",
             )
     model(np.array([[3, 1]]))
     if any(block.caches[1:] != [None] for block in blocks):

@@ -21,7 +21,7 @@ from meintorch.layers import Linear, Module, Sequential, Tanh
 from meintorch.losses import mse_loss
 from meintorch.optim import Adam
 from meintorch.tensor import Tensor
-from tests._helpers import CheckFailed, check_close, explained, first_that_tells, which_formula
+from tests._helpers import CheckFailed, ask, check_close, explained, first_that_tells, which_formula
 
 
 @pytest.mark.task("13.4")
@@ -899,22 +899,20 @@ def check_parameter(parameter, expected, what, probe=None, tolerance=1e-9):
 def check_covariance(covariance, what):
     """Is it symmetric, and positive in every direction? All in units of the uncertainties themselves."""
     if not np.isfinite(covariance).all():
-        raise CheckFailed(
-            f"{what} the covariance is {covariance.tolist()}", first_that_tells(which_correction, joseph)()
-        )
+        raise CheckFailed(f"{what} the covariance is {covariance.tolist()}", ask(which_correction, joseph))
     variances = np.diag(covariance)
     if not (variances > 0.0).all():
         message = f"{what} the variances are {variances.tolist()}, expected numbers above 0"
-        raise CheckFailed(message, first_that_tells(which_correction, joseph)())
+        raise CheckFailed(message, ask(which_correction, joseph))
     units = np.sqrt(np.outer(variances, variances))
     uneven = float(np.max(np.abs(covariance - covariance.T) / units))
     if uneven > 1e-6:
         message = f"{what} the covariance {covariance.tolist()} is not symmetric any more"
-        raise CheckFailed(message, first_that_tells(which_correction, which_prediction, joseph)())
+        raise CheckFailed(message, ask(which_correction, which_prediction, joseph))
     lowest = float(np.linalg.eigvalsh(0.5 * (covariance + covariance.T) / units)[0])
     if not lowest > 0.0:
         message = f"{what} the covariance {covariance.tolist()} has a direction with a variance of 0 or less"
-        raise CheckFailed(message, first_that_tells(which_correction, which_prediction, joseph)())
+        raise CheckFailed(message, ask(which_correction, which_prediction, joseph))
 
 
 # The second look: taken only where a check has failed, at other numbers, to tell its cause from the others.

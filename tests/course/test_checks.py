@@ -10,6 +10,7 @@ from meintorch.tensor import Tensor
 from meintorch.value import Value
 from tests._helpers import (
     CheckFailed,
+    ask,
     check_binary_gradient,
     check_close,
     check_derivative,
@@ -20,7 +21,6 @@ from tests._helpers import (
     explain_numbers,
     explain_shape,
     explained,
-    first_that_tells,
     which_formula,
 )
 
@@ -193,8 +193,8 @@ def test_a_mistake_is_named_only_if_it_is_the_only_one_that_fits():
 
 
 def test_a_probe_that_fails_tells_nothing_and_the_next_one_is_asked():
-    assert first_that_tells(lambda: 1 / 0, None, lambda: None, lambda: "this")() == "this"
-    assert first_that_tells(lambda: 1 / 0)() is None
+    assert ask(lambda: 1 / 0, None, lambda: None, lambda: "this", lambda: "that") == "this"
+    assert ask(lambda: 1 / 0) is None
 
 
 def test_an_error_gets_the_cause_that_a_probe_can_tell_and_keeps_the_one_it_has_if_none_can():

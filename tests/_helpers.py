@@ -330,6 +330,27 @@ def check_binary_gradient(function: Callable, a_shape: tuple, b_shape: tuple, na
     check_gradient(function, a, b, name=name, make=make)
 
 
+def random_program(tensors: Sequence, rng: np.random.Generator):
+    """An expression of six operations, every tensor free to be used again."""
+    known = list(tensors)
+    for _ in range(6):
+        a, b = known[rng.integers(len(known))], known[rng.integers(len(known))]
+        known.append([a + b, a * b, a @ b][rng.integers(3)])
+    return sum(known[1:], known[0])
+
+
+def check_random_programs(make: Callable) -> None:
+    """`check_gradient` for twenty random programs on three tensors."""
+    for seed in range(20):
+        arrays = [np.random.default_rng(100 * seed + i).uniform(-1.0, 1.0, (2, 2)) for i in range(3)]
+        check_gradient(
+            lambda *tensors, s=seed: random_program(tensors, np.random.default_rng(s)),
+            *arrays,
+            name=f"random program {seed}",
+            make=make,
+        )
+
+
 def check_derivative(function: Callable, numbers: Sequence[float], name: str, make: Callable) -> None:
     """Compare the gradients of a function of Values with central differences (step 1e-6, tolerance 1e-5)."""
     values = [make(number) for number in numbers]

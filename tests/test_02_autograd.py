@@ -11,7 +11,7 @@ from tests._helpers import (
     check_close,
     check_freed,
     check_grad,
-    check_gradient,
+    check_random_programs,
     check_rule,
     check_walk,
     explained,
@@ -379,14 +379,7 @@ def test_goal_products_match_central_differences():
 @pytest.mark.task("02.3")
 def test_goal_random_programs_match_central_differences():
     """Twenty random expressions of six operations on three tensors, every tensor free to be used again."""
-    for seed in range(20):
-        arrays = [np.random.default_rng(100 * seed + i).uniform(-1.0, 1.0, (2, 2)) for i in range(3)]
-        check_gradient(
-            lambda *tensors, s=seed: random_program(tensors, np.random.default_rng(s)),
-            *arrays,
-            name=f"random program {seed}",
-            make=Tensor,
-        )
+    check_random_programs(make=Tensor)
 
 
 @pytest.mark.goal
@@ -437,14 +430,6 @@ def test_goal_unbroadcast_keeps_float32_and_leaves_its_input_alone():
 
 def summed(gradient, shape):
     return explained(lambda: unbroadcast(gradient, shape), which_sum)
-
-
-def random_program(tensors, rng):
-    known = list(tensors)
-    for _ in range(6):
-        a, b = known[rng.integers(len(known))], known[rng.integers(len(known))]
-        known.append([a + b, a * b, a @ b][rng.integers(3)])
-    return sum(known[1:], known[0])
 
 
 def summed_to(gradient, shape):

@@ -18,9 +18,11 @@ from tests._helpers import (
     check_close,
     check_grad,
     check_gradient,
+    check_random_programs,
     check_walk,
     explained,
     first_that_tells,
+    random_program,
 )
 
 LIMIT = sys.getrecursionlimit()
@@ -723,14 +725,7 @@ def test_goal_products_with_constants_match_central_differences():
 @pytest.mark.goal
 @pytest.mark.task("09.7", revisits="02.3")
 def test_goal_random_programs_match_central_differences():
-    for seed in range(20):
-        arrays = [np.random.default_rng(100 * seed + i).uniform(-1.0, 1.0, (2, 2)) for i in range(3)]
-        check_gradient(
-            lambda *tensors, s=seed: random_program(tensors, np.random.default_rng(s)),
-            *arrays,
-            name=f"random program {seed}",
-            make=Tensor,
-        )
+    check_random_programs(make=Tensor)
 
 
 @pytest.mark.goal
@@ -796,14 +791,6 @@ def test_goal_a_backward_pass_needs_no_more_memory_than_is_there_already():
                 f"than {limit / 1e6:.0f} MB",
                 ask(which_release),
             )
-
-
-def random_program(tensors, rng):
-    known = list(tensors)
-    for _ in range(6):
-        a, b = known[rng.integers(len(known))], known[rng.integers(len(known))]
-        known.append([a + b, a * b, a @ b][rng.integers(3)])
-    return sum(known[1:], known[0])
 
 
 # What the checks are made of.

@@ -61,7 +61,7 @@ def compare(workload: str, names: list[str], seconds: float, script: str, kept_m
         steps[engine.name] = max(1, int(TURN / _ask(worker, {"steps": 2})["seconds"]))
     end = time.perf_counter() + seconds
     able = [(engine, worker) for engine, worker in zip(engines, workers) if not engine.problem]
-    while time.perf_counter() < end or len(able[0][0].seconds) < 5:
+    while able and (time.perf_counter() < end or len(able[0][0].seconds) < 5):
         for engine, worker in able:
             engine.seconds.append(_ask(worker, {"steps": steps[engine.name]})["seconds"])
     for worker in workers:

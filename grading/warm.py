@@ -71,10 +71,10 @@ class Warm:
         return Forked(self, config)
 
     def close(self) -> None:
+        self.process.kill()  # first, or it would complain that nobody reads its words
+        self.process.wait()
         self.line.close()
         self.words.close()
-        self.process.kill()
-        self.process.wait()
 
 
 class Forked:
@@ -98,5 +98,5 @@ class Forked:
                 if not select.select([self.warm.line], [], [], timeout)[0]:
                     raise subprocess.TimeoutExpired("a run", timeout)
                 self.returncode = -signal.SIGKILL  # if Ctrl-C comes right now, nobody waits for the word again
-                self.returncode = int(self.warm.words.readline())
+                self.returncode = int(self.warm.words.readline() or -signal.SIGKILL)  # no word: who had it was killed
             return self.returncode

@@ -19,6 +19,7 @@ LONGEST_SAVE = 200  # milliseconds
 LOOK = 500  # milliseconds between two looks at what nobody tells of
 POLLING = 200  # milliseconds between two looks, where the file system does not tell of changes
 UNREADABLE = (OSError, SyntaxError, ValueError)  # what a file that has changed since it was checked may give
+END = "\x04"  # Ctrl-D
 KEYS = {"h": "hint", "d": "diff", "n": "next", "p": "previous", "q": "quit"}
 
 
@@ -58,7 +59,12 @@ class Runs:
 
 def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeout: float, poll: bool) -> Report | None:
     """Check a chapter, or a task, at every save, until q is pressed or the input ends. Returns the last report."""
-    happened: queue.Queue = queue.Queue()
+    happened = queue.SimpleQueue()  # takes an event at any moment, also one of a signal
+    with _interruptions_as_events(happened):
+        return _watch(chapter, task, package, goal, timeout, poll, happened)
+
+
+def _watch(chapter, task, package, goal, timeout, poll, happened: queue.SimpleQueue) -> Report | None:
     over = threading.Event()
     watcher = threading.Thread(target=_saves, args=(package, poll, happened, over), daemon=True)
     threads = [watcher]
@@ -78,6 +84,8 @@ def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeou
                     what, value = happened.get(timeout=LOOK / 1000)
                 except queue.Empty:  # a signal that another thread was woken by is seen to here
                     continue
+                if what == "interrupted":
+                    raise KeyboardInterrupt
                 if what == "saved":
                     if worker is not None:
                         runs.stop()
@@ -119,7 +127,7 @@ def watch(chapter: Chapter, task: Task | None, package: Path, goal: bool, timeou
         watcher.join(2 * LOOK / 1000)  # or Python would end while it is in the middle of a library
 
 
-def _check(chapter, task, package, goal, timeout, runs: Runs, happened: queue.Queue) -> None:
+def _check(chapter, task, package, goal, timeout, runs: Runs, happened: queue.SimpleQueue) -> None:
     def tell(what: str, value: object) -> None:
         if not runs.stopped:  # what a run says that was ended in the middle means nothing
             happened.put((what, value))
@@ -135,7 +143,7 @@ def _check(chapter, task, package, goal, timeout, runs: Runs, happened: queue.Qu
         tell("trouble", error)
 
 
-def _saves(package: Path, poll: bool, happened: queue.Queue, over: threading.Event) -> None:
+def _saves(package: Path, poll: bool, happened: queue.SimpleQueue, over: threading.Event) -> None:
     """Put an event into the queue whenever something was saved, until it is over."""
     changes = _polled(package, over) if poll else _told(package, over)
     try:
@@ -237,9 +245,26 @@ def _beside(chapter: Chapter, task: Task | None, step: int) -> tuple[Chapter, Ta
     return every[place] if 0 <= place < len(every) else None
 
 
-def _keys(happened: queue.Queue) -> None:
+@contextlib.contextmanager
+def _interruptions_as_events(happened: queue.SimpleQueue) -> Iterator[None]:
+    """While this lasts, Ctrl-C and whatever else ends the grader from outside is an event, as a save is.
+
+    As exceptions they would come at any moment: while a thread starts, or, the second time, during the cleaning up.
+    """
+    numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+    numbers = [one for one in numbers if one is not None and signal.getsignal(one) is signal.default_int_handler]
+    for number in numbers:
+        signal.signal(number, lambda *_: happened.put(("interrupted", None)))
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.default_int_handler)
+
+
+def _keys(happened: queue.SimpleQueue) -> None:
     read = _reader()
-    while key := read():
+    while (key := read()) not in ("", END):
         if key.lower() in KEYS:
             happened.put(("key", key.lower()))
     happened.put(("key", "q"))
@@ -271,10 +296,14 @@ class _single_keys:
             import termios
             import tty
 
+            def again(*_):
+                with contextlib.suppress(termios.error):  # the terminal is gone: whose closing tells to go on, too
+                    tty.setcbreak(sys.stdin)
+
             self.before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin)
             # A shell that has stopped the grader (Ctrl-Z) gives back its own kind of terminal (fg).
-            signal.signal(signal.SIGCONT, lambda *_: tty.setcbreak(sys.stdin))
+            signal.signal(signal.SIGCONT, again)
 
     def __exit__(self, *_):
         if self.wanted:

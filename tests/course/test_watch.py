@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from grading import course
+from grading import course, watch
 from grading.files import read_source
 from tests.course.conftest import answer
 
@@ -110,6 +110,19 @@ def test_a_save_during_an_endless_loop_is_not_kept_waiting(watching, checkout):
     assert one.score() == 5
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_a_waiting_process_that_is_killed_during_a_run_is_done_without(watching, checkout, tmp_path, monkeypatch):
+    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
+    stages = tmp_path / "stages"
+    stages.mkdir()
+    monkeypatch.setenv("TMPDIR", str(stages))
+    one = watching("02", "--watch", "--timeout", "600")
+    _until(lambda: list(stages.glob("*/scratch/begun")))
+    os.kill(_children(one.process.pid)[0], signal.SIGKILL)
+    answer(checkout / "meintorch", "02.1", "reference")
+    assert one.score() == 5
+
+
 def test_a_file_that_cannot_be_read_for_a_while_does_not_end_it(watching, checkout):
     path = checkout / "meintorch" / "tensor.py"
     before = read_source(path)
@@ -185,7 +198,7 @@ def _alive(pid: int) -> bool:
 
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
 @pytest.mark.usefixtures("heeded_signals")
-@pytest.mark.parametrize("way", ["q", "SIGINT", "SIGTERM", "SIGHUP", "closed"])
+@pytest.mark.parametrize("way", ["q", "Ctrl-D", "SIGINT", "SIGTERM", "SIGHUP", "closed"])
 def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, tmp_path, way):
     import pty
 
@@ -199,8 +212,8 @@ def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, tmp_path,
     os.close(theirs)
     _until(lambda: list(stages.glob("*/scratch/begun")))
     children = _children(one.process.pid)
-    if way == "q":
-        os.write(ours, b"q")
+    if way in ("q", "Ctrl-D"):
+        os.write(ours, b"q" if way == "q" else b"\x04")
     elif way == "closed":
         os.close(ours)
     else:
@@ -210,6 +223,26 @@ def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, tmp_path,
     _until(lambda: not any(map(_alive, children)))
     if way != "closed":
         os.close(ours)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.usefixtures("heeded_signals")
+def test_who_asks_for_the_end_again_and_again_does_not_break_off_the_cleaning_up(
+    watching, checkout, tmp_path, monkeypatch
+):
+    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
+    stages = tmp_path / "stages"
+    stages.mkdir()
+    monkeypatch.setenv("TMPDIR", str(stages))
+    one = watching("02", "--watch", "--timeout", "600")
+    _until(lambda: list(stages.glob("*/scratch/begun")))
+    children = _children(one.process.pid)
+    while one.process.poll() is None and list(stages.iterdir()):
+        one.process.send_signal(signal.SIGTERM)
+        time.sleep(0.001)
+    one.process.wait(timeout=PATIENCE)
+    assert list(stages.iterdir()) == []
+    _until(lambda: not any(map(_alive, children)))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
@@ -230,6 +263,19 @@ def test_keys_count_again_once_a_stopped_grader_goes_on(checkout):
     assert one.process.wait(timeout=PATIENCE) == 1
     os.close(theirs)
     os.close(ours)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
+def test_to_go_on_without_a_terminal_is_no_mistake(monkeypatch):
+    """Closing the terminal sends SIGHUP and SIGCONT, and an exception could come while a run is being started."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    with open(theirs, "rb", buffering=0) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        with watch._single_keys(True):
+            os.close(ours)
+            signal.raise_signal(signal.SIGCONT)
 
 
 @pytest.mark.parametrize("way", [(), ("--poll",)], ids=["as it is", "polling"])

@@ -149,7 +149,10 @@ def temporary_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:  # also where Ctrl-C comes in the middle of that
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def place_of(package: Path, part: Part) -> dict:

@@ -610,6 +610,21 @@ def test_a_folder_without_a_package_is_wrong_usage(grader, tmp_path):
     assert "no Python file" in done.stderr
 
 
+def test_ctrl_c_while_a_temporary_folder_is_removed_leaves_nothing_of_it(monkeypatch):
+    removed, interrupted = os.rmdir, []
+
+    def rmdir(*arguments, **options):
+        if not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+        removed(*arguments, **options)
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    with pytest.raises(KeyboardInterrupt), report.temporary_folder() as folder:
+        (folder / "tests").mkdir()
+    assert not folder.exists()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 @pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

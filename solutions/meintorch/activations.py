@@ -98,7 +98,7 @@ def stable_softmax(z: np.ndarray, axis: int) -> np.ndarray:
     Raises ValueError for an axis that z does not have, and where there is no number to share among.
     """
     # 04.6: subtracting the largest number changes nothing in the quotient, and keeps exp from overflowing.
-    powers = np.subtract(z, z.max(axis=axis, keepdims=True), out=np.empty_like(z))
+    powers = np.asarray(z - z.max(axis=axis, keepdims=True))  # of a single number NumPy makes no array
     np.exp(powers, out=powers)  # in place, as below: a new array takes longer than the arithmetic
     powers /= sums_along(powers, axis)
     return powers

@@ -47,13 +47,13 @@ def test_every_task_can_be_checked_before_the_later_ones_exist(chapter, package)
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
 def test_chapters_keep_to_their_measure(chapter):
-    """4 to 8 tasks, 1 to 15 lines each, about 60 lines in all."""
+    """4 to 8 tasks, 1 to 15 lines each, about 60 lines in all. Three tasks have written 02.3 in the end, in 18 lines."""
     assert 4 <= len(chapter.tasks) <= 8
     total = 0
     for task in chapter.tasks:
         lines = [line for part in task.parts for line in part.region.body.split("\n") if line.strip()]
         code = [line for line in lines if not line.strip().startswith("#")]
-        assert 1 <= len(code) <= 20, task.id
+        assert 1 <= len(code) <= (18 if "02.3" in (task.id, task.revisits) else 15), task.id
         total += len(code)
     assert total <= 60
 

@@ -47,7 +47,7 @@ def test_every_task_can_be_checked_before_the_later_ones_exist(chapter, package)
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
 def test_chapters_keep_to_their_measure(chapter):
-    """4 to 8 tasks, 1 to 15 lines each, about 60 lines in all. Three tasks have written 02.3 in the end, in 18 lines."""
+    """4 to 8 tasks, 1 to 15 lines each, about 60 lines in all. Three tasks write 02.3, which has 18 in the end."""
     assert 4 <= len(chapter.tasks) <= 8
     total = 0
     for task in chapter.tasks:

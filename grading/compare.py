@@ -27,7 +27,7 @@ def show(report: Report, package: Path, spoil: bool = False) -> None:
             hidden.append(one.task.id)
     screen.say()
     if hidden:
-        screen.say(f" Not shown, because not passed yet: {', '.join(hidden)}")
+        screen.paragraph(f"Not shown, because not passed yet: {', '.join(hidden)}")
         screen.say(f" To see them all the same: python grader.py diff {report.asked} --spoil")
         screen.say()
 

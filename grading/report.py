@@ -335,10 +335,15 @@ def explain_error(kind: str, message: str) -> str | None:
         )
     if kind == "TypeError" and "got an unexpected keyword argument 'requires_grad'" in message:
         return "Tensor takes no requires_grad: as_tensor(...) makes a constant, Tensor(...) what needs a gradient."
+    if kind == "TypeError" and message == "a Tensor holds real numbers, not None of type NoneType":
+        return (
+            "None stands where numbers belong: does a function lack its return? (And in chapter 10 a node adds to no "
+            ".grad: it returns a list with what each of its inputs gets.)"
+        )
     if "dtype('O')" in message or (message.startswith("unsupported operand") and "'NoneType'" in message):
         return (
             "Something is no number here, but None, perhaps: np.add.at, as a list's sort(), works in place and gives "
-            "None, and so does a function without return."
+            "None, and so does a function without return. (In chapter 10 a .grad is None, and a node adds to none.)"
         )
     if kind == "TypeError" and message.startswith("Cannot interpret '"):
         return "A shape is one argument: np.zeros((2, 3)), with a pair of brackets of its own."

@@ -87,6 +87,7 @@ def check_rule(
 
     given, untouched = np.array(upstream), dict(zip(inputs, _fresh(inputs)))
     look_again = first_that_tells(
+        lambda: _asks_the_result(operation, inputs, upstream),
         lambda: _upstream_forgotten(operation, inputs, upstream),
         lambda: _overwritten(operation, inputs, upstream, expected, before),
         lambda: _left_out(operation, inputs, upstream),
@@ -134,6 +135,18 @@ def check_freed(operation: Callable, *inputs, of: str) -> None:
 def _fresh(inputs: dict) -> list:
     """The same inputs once more, without gradients."""
     return [type(x)(np.copy(x.data) if isinstance(x.data, np.ndarray) else x.data) for x in inputs.values()]
+
+
+def _asks_the_result(operation: Callable, inputs: dict, upstream) -> str | None:
+    """Does it make a difference to the rule what the gradient of the result is?"""
+    asked, unasked = _fresh(inputs), _fresh(inputs)
+    operation(*unasked)._backward(upstream)
+    out = operation(*asked)
+    out.grad = np.asarray(upstream) * 1.0
+    out._backward(upstream)
+    if all(np.array_equal(x.grad, y.grad) for x, y in zip(asked, unasked)):
+        return None
+    return "The rule reads out.grad. What arrives is handed to it: the argument `upstream` stands in its place."
 
 
 def _upstream_forgotten(operation: Callable, inputs: dict, upstream) -> str | None:

@@ -958,7 +958,7 @@ which_mul = first_that_tells(
             "Each factor has got its own numbers: what belongs there is its partner's.": UP * ONE.T,
             "What arrives is transposed, and its partner is not. Bring both into one layout.": UP * TWO,
             "It was turned for the product, and not turned again after it.": UP.T * TWO,
-            "Both are turned one time too many.": UP.T * TWO.T,
+            "What arrives is not turned before the product with the partner's numbers.": UP.T * TWO.T,
             "It is handed on as it is: the partner's numbers are missing.": UP,
         },
     ),

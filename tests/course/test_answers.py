@@ -11,6 +11,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -67,7 +68,7 @@ def report_of(tmp_path_factory, request):
         shutil.copytree(course.REFERENCE, package, ignore=shutil.ignore_patterns("__pycache__"))
         answer(package, one.task, list(one.bodies))
         chapter, task = course.find_task(one.task)
-        whole = one in RIGHT or one in WRONG[::8]
+        whole = one in RIGHT or crc32(str(one).encode()) % 8 == 0  # by name: a new one changes nothing for the others
         return grade(chapter, package, None if whole else task, goal=one in RIGHT or one.goal, timeout=60.0)
 
     tmp_path_factory.getbasetemp()  # made here, and not by two threads at once

@@ -36,7 +36,7 @@ def test_a_network_of_337_numbers_learns_all_hundred_moons():
     right = np.sum(np.sign(model(points).data) == labels)
     if right < 100:
         message = f"after 200 steps on all 100 moons, {right} of them are on the right side, expected 100"
-        raise CheckFailed(message, why_a_step_is_wrong())
+        raise CheckFailed(message, ask(why_a_step_is_wrong))
 
 
 @pytest.mark.task("08.1")
@@ -331,7 +331,7 @@ def test_a_small_network_reads_at_least_97_of_100_digits_it_has_never_seen():
     if share < 0.97:
         raise CheckFailed(
             f"after 20 epochs {share:.1%} of the held-out digits are read correctly, expected at least 97 %",
-            why_it_does_not_learn(),
+            ask(why_it_does_not_learn),
         )
 
 
@@ -879,10 +879,7 @@ def calls_of_a_step() -> list[str]:
 def why_a_step_is_wrong() -> str | None:
     if wrong_way := given_the_wrong_way_round():
         return wrong_way
-    try:
-        calls = calls_of_a_step()
-    except Exception:
-        return None
+    calls = calls_of_a_step()
     if "backward" not in calls:
         return "backward() is never called, so there are no gradients to follow."
     if "step" not in calls:
@@ -1189,11 +1186,8 @@ def put_back_unasked() -> str | None:
 
 def why_it_does_not_learn() -> str | None:
     """How many steps are there, where two epochs of three batches should be six?"""
-    try:
-        model, optimizer = scale(2.0, lr=0.25)
-        lines = len(fit(model, mse_loss, optimizer, ones(3, 0.0), 2))
-    except Exception:
-        return None
+    model, optimizer = scale(2.0, lr=0.25)
+    lines = len(fit(model, mse_loss, optimizer, ones(3, 0.0), 2))
     return {
         (2, 0): "fit never takes a step.",
         (2, 2): "An epoch takes only one batch: it is a round through all of them.",

@@ -34,3 +34,10 @@ def test_where_the_first_engine_is_missing_the_next_is_what_the_others_are_compa
     assert "| torch | cannot: No module named 'torch' | | |" in table
     assert "times meintorch" in table
     assert "| autograd | 4500.000 | 1.50 | 0.000000 |" in table
+
+
+def test_where_no_engine_can_do_a_workload_each_says_why(run, tmp_path):
+    script = tmp_path / "broken.py"
+    script.write_text("raise SystemExit('there is no library')")
+    one, other = importlib.import_module("timing").compare("D", ["torch", "meintorch"], 0.1, str(script))
+    assert one.problem == other.problem == "there is no library"

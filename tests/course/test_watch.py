@@ -57,6 +57,16 @@ class Watching:
 
 
 @pytest.fixture
+def stages(checkout, tmp_path, monkeypatch):
+    """The folder in which the grader makes its stages, for a package whose run begins and never ends."""
+    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
+    folder = tmp_path / "stages"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+@pytest.fixture
 def watching(checkout):
     """A function that starts `python grader.py ...` in a copy of the course, without a terminal."""
     running = []
@@ -111,11 +121,7 @@ def test_a_save_during_an_endless_loop_is_not_kept_waiting(watching, checkout):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_a_waiting_process_that_is_killed_during_a_run_is_done_without(watching, checkout, tmp_path, monkeypatch):
-    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
-    stages = tmp_path / "stages"
-    stages.mkdir()
-    monkeypatch.setenv("TMPDIR", str(stages))
+def test_a_waiting_process_that_is_killed_during_a_run_is_done_without(watching, checkout, stages):
     one = watching("02", "--watch", "--timeout", "600")
     _until(lambda: list(stages.glob("*/scratch/begun")))
     os.kill(_children(one.process.pid)[0], signal.SIGKILL)
@@ -174,11 +180,7 @@ def test_nothing_is_left_running_once_it_ends(watching, checkout):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_a_grader_that_is_killed_in_the_middle_of_a_run_leaves_no_run_behind(watching, checkout, tmp_path, monkeypatch):
-    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
-    stages = tmp_path / "stages"
-    stages.mkdir()
-    monkeypatch.setenv("TMPDIR", str(stages))
+def test_a_grader_that_is_killed_in_the_middle_of_a_run_leaves_no_run_behind(watching, checkout, stages):
     one = watching("02", "--watch", "--timeout", "600")
     _until(lambda: list(stages.glob("*/scratch/begun")))
     children = _children(one.process.pid)
@@ -199,16 +201,12 @@ def _alive(pid: int) -> bool:
 @pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal is POSIX's")
 @pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.parametrize("way", ["q", "Ctrl-D", "SIGINT", "SIGTERM", "SIGHUP", "closed"])
-def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, tmp_path, way):
+def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, stages, way):
     import pty
 
-    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
-    stages = tmp_path / "stages"
-    stages.mkdir()
     ours, theirs = pty.openpty()
     command = [sys.executable, "grader.py", "02", "--watch", "--timeout", "600"]
-    environment = {**os.environ, "TMPDIR": str(stages)}
-    one = Watching(command, checkout, stdin=theirs, stdout=theirs, env=environment, start_new_session=True)
+    one = Watching(command, checkout, stdin=theirs, stdout=theirs, start_new_session=True)
     os.close(theirs)
     _until(lambda: list(stages.glob("*/scratch/begun")))
     children = _children(one.process.pid)
@@ -227,13 +225,7 @@ def test_an_end_in_the_middle_of_a_run_leaves_nothing_behind(checkout, tmp_path,
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 @pytest.mark.usefixtures("heeded_signals")
-def test_who_asks_for_the_end_again_and_again_does_not_break_off_the_cleaning_up(
-    watching, checkout, tmp_path, monkeypatch
-):
-    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
-    stages = tmp_path / "stages"
-    stages.mkdir()
-    monkeypatch.setenv("TMPDIR", str(stages))
+def test_who_asks_for_the_end_again_and_again_does_not_break_off_the_cleaning_up(watching, stages):
     one = watching("02", "--watch", "--timeout", "600")
     _until(lambda: list(stages.glob("*/scratch/begun")))
     children = _children(one.process.pid)

@@ -98,7 +98,7 @@ def run_cell(cell: texts.Listing, namespace: dict, ran: Ran) -> object:
     def show(value):
         shown[0] = value
         if value is not None:
-            repr(value)
+            repr(value)  # which a session would show: it must not fail
             found[ends[sys._getframe(1).f_lineno]] = str(value)
 
     namespace["print"] = print_noted

@@ -99,10 +99,10 @@ print(tensor._ALONE, shared, a.grad.tolist() == [[2.0] * 3] * 2, b.grad.tolist()
         ("", True),
         ("sys.getrefcount = lambda thing: 1", False),
         ("sys.getrefcount = lambda thing: 4294967295", False),
-        ("sys.getrefcount = lambda thing, real=sys.getrefcount: real(thing) // 2", False),
+        ("sys.getrefcount = lambda thing, real=sys.getrefcount: 2 * real(thing)", False),
         ("del sys.getrefcount", False),
     ],
-    ids=["as it is", "always 1", "immortal", "half", "no such function"],
+    ids=["as it is", "always 1", "immortal", "double", "no such function"],
 )
 def test_gradients_are_never_shared_however_python_counts(patch, trusted):
     run = subprocess.run(

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +14,9 @@ Axis = int | Sequence[int] | None  # of a reduction: one axis, several, or all o
 
 @operation
 def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes. With keepdims they stay, with size 1. Raises IndexError for an axis that x does not have."""
-    x, axis = as_tensor(x), axes_of(axis)
+    """Sum over axes. With keepdims they stay, with size 1. Raises as `axes_of` does."""
+    x = as_tensor(x)
+    axis = axes_of(axis, x.shape)
     out = Tensor(np.asarray(x.data.sum(axis=axis, keepdims=keepdims)), (x,), "sum")
 
     def _backward(upstream):
@@ -26,8 +29,9 @@ def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @operation
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes. With keepdims they stay, with size 1. Raises IndexError for an axis that x does not have."""
-    x, axis = as_tensor(x), axes_of(axis)
+    """The mean over axes. With keepdims they stay, with size 1. Raises as `axes_of` does."""
+    x = as_tensor(x)
+    axis = axes_of(axis, x.shape)
     count = x.size if axis is None else math.prod(x.shape[one] for one in axis)
     # TODO 03.2: the sum, divided by how many numbers go into it.
     raise NotImplementedError("TODO 03.2")
@@ -51,13 +55,17 @@ def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
 
 
 @operation
-def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(x: Tensor, axes: Axis = None, *others: int) -> Tensor:
     """The axes in another order: axis i of the result is axis axes[i] of x. Without `axes` they are turned around.
 
-    Raises ValueError if `axes` does not name every axis of x once.
+    `transpose(x, (0, 2, 1))` or `transpose(x, 0, 2, 1)`. Raises ValueError if not every axis of x is named once.
     """
     x = as_tensor(x)
-    axes = tuple(range(x.ndim))[::-1] if axes is None else axes_of(axes)
+    axes = axes_of((axes, *others) if others else axes, x.shape)
+    if axes is None:
+        axes = tuple(range(x.ndim))[::-1]
+    if len(axes) != x.ndim:
+        raise ValueError(f"transpose names every axis of shape {x.shape} once, in their new order, and not {axes}")
     out = Tensor(np.transpose(x.data, axes), (x,), "transpose")
     axes = tuple(axis % x.ndim for axis in axes)  # counted from the front: the last is ndim - 1, not -1
 
@@ -69,8 +77,23 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     return out
 
 
-def axes_of(axis: Axis) -> tuple[int, ...] | None:
-    """One axis or several as a tuple; None stays None."""
+def axes_of(axis: Any, shape: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
+    """One axis or several as a tuple of integers, in their order and counted from either end; None stays None.
+
+    Raises TypeError for what is no integer. With the shape of an array it raises NumPy's AxisError, which is an
+    IndexError and a ValueError, for an axis that the array does not have, and ValueError for one that is named twice.
+    """
     if axis is None:
         return None
-    return tuple(axis) if isinstance(axis, Sequence) else (int(axis),)
+    given = axis.tolist() if isinstance(axis, np.ndarray) else axis
+    axes = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not all(isinstance(one, Integral) and not isinstance(one, bool) for one in axes):
+        raise TypeError(f"an axis is an integer, several are a tuple of integers, and not {axis!r}")
+    axes = tuple(int(one) for one in axes)
+    if shape is not None:
+        for one in axes:
+            if not -len(shape) <= one < len(shape):
+                raise np.exceptions.AxisError(f"axis {one} is out of bounds for shape {shape}")
+        if len({one % len(shape) for one in axes}) < len(axes):
+            raise ValueError(f"axis {axis} names an axis of shape {shape} twice")
+    return axes

@@ -40,6 +40,15 @@ def number(x: Any, name: str) -> float:
     return float(x)
 
 
+def as_numbers(value: Any) -> np.ndarray | None:
+    """An array of real numbers; None for what is none."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+    return array if array.dtype.kind in "fiub" else None
+
+
 def float_dtype(dtype: Any) -> np.dtype:
     """`dtype` as NumPy's; None stands for float64. Raises TypeError unless it is float64 or float32, as Tensors are."""
     try:

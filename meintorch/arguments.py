@@ -69,7 +69,7 @@ def generator(rng: Any, name: str = "rng") -> np.random.Generator:
         try:
             return np.random.default_rng(rng)
         except ValueError:
-            raise ValueError(f"{name} is a seed from 0 or a np.random.Generator, not {shown(rng)}") from None
+            raise ValueError(f"{name} is a seed (a whole number from 0), not {shown(rng)}") from None
         except TypeError:
             pass
-    raise TypeError(f"{name} is a seed (a whole number) or a np.random.Generator, not {shown(rng)}")
+    raise TypeError(f"{name} is a whole number from 0 (a seed) or a np.random.Generator, not {shown(rng)}")

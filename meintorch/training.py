@@ -200,7 +200,7 @@ def scores_and_labels(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]
     Raises as `accuracy` does.
     """
     scores, labels = as_arrays(scores, labels)
-    if scores.size == 0:
+    if scores.ndim == 0 or scores.size == 0:
         raise ValueError(f"there are no answers to count in scores of shape {scores.shape}")
     if is_column(scores):
         if labels.shape not in ((len(scores),), (len(scores), 1)):
@@ -324,7 +324,4 @@ def read_checkpoint(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dic
     except OSError:  # it is not there, or not to be read
         raise
     except Exception as problem:  # a damaged file fails in many ways, deep inside of zipfile or NumPy
-        raise ValueError(
-            f"{path} is not a checkpoint, or a damaged one: save_checkpoint did not write it like this "
-            f"({type(problem).__name__}: {problem})"
-        ) from None
+        raise ValueError(f"{path} is not a checkpoint: save_checkpoint did not write it, or it is damaged") from problem

@@ -38,7 +38,7 @@ class Optimizer:
     """Moves parameters against their gradients. A subclass says how, in `update`.
 
     params  Tensors, each once: inputs that need a gradient, such as model.parameters()
-    lr      the learning rate, 0 or more and finite; it may be changed between two steps
+    lr      the learning rate, 0 or more and finite; it may be changed between two steps, to any finite number
     steps   how many steps were taken, this one included while it is being taken
     Raises ValueError for no parameters, for one that was computed, is a constant or comes twice, and for a learning
     rate that cannot be; TypeError for what is no Tensor or no number.
@@ -59,7 +59,7 @@ class Optimizer:
                 raise ValueError(f"parameter {i} is a constant, to which no gradient comes: {shown(parameter)}")
             if any(parameter is other for other in self.params[:i]):
                 raise ValueError(f"parameter {i} is there twice, and would take two steps: {shown(parameter)}")
-        self.lr = lr
+        self.lr = at_least_zero(lr, "the learning rate")
         self.steps = 0
         self.state: list[dict[str, np.ndarray]] = [{} for _ in self.params]  # what is remembered of each parameter
         self.arrays: dict[tuple, np.ndarray] = {}  # to compute in: see `work`
@@ -70,7 +70,10 @@ class Optimizer:
 
     @lr.setter
     def lr(self, lr: float) -> None:
-        self._lr = at_least_zero(lr, "the learning rate")  # a plain float, not np.float64, leaves float32 as it is
+        lr = number(lr, "the learning rate")  # a plain float, not np.float64, leaves float32 as it is
+        if not math.isfinite(lr):
+            raise ValueError(f"the learning rate is a finite number, not {lr}")
+        self._lr = lr
 
     def zero_grad(self) -> None:
         """Forget all gradients. Without this they add up from step to step."""

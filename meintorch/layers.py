@@ -1,6 +1,6 @@
 """Chapter 05: layers, the parts of a network that hold parameters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from textwrap import indent
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 
 from meintorch.activations import relu, sigmoid, tanh
 from meintorch.arguments import as_numbers, float_dtype, generator, number, shown, whole
-from meintorch.modules import is_input
+from meintorch.modules import is_computed
 from meintorch.shapes import reshape
 from meintorch.tensor import Tensor, as_tensor
 
@@ -34,10 +34,10 @@ class Module:
 
     def named_parameters(self) -> list[tuple[str, Tensor]]:
         """Every parameter of this module and of those inside it, each once, with its path: ("0.weight", Tensor)."""
-        found: dict[str, Tensor] = OneForEachName()
+        found: dict[str, Tensor] = {}
         with loops_named(self):
             collect_parameters(self, "", found)
-        return [(name, tensor) for name, tensor in found.items() if is_input(tensor)]
+        return [(name, tensor) for name, tensor in found.items() if not is_computed(tensor)]
 
     def parameters(self) -> list[Tensor]:
         """Every parameter of this module and of those inside it, each once."""
@@ -114,9 +114,13 @@ class Module:
 def members_of(value: Any) -> dict[str, Any]:
     """What a module, a list, a tuple or a dict holds, by name. Nothing for anything else."""
     if isinstance(value, Module):
-        return vars(value)
+        return told_apart(vars(value))
     if isinstance(value, dict):
-        return OneForEachName((str(key), member) for key, member in value.items())
+        members = {str(key): member for key, member in value.items()}
+        if len(members) < len(value):
+            names = [str(key) for key in value]
+            raise two_things_called(next(name for name in names if names.count(name) > 1))
+        return told_apart(members)
     if isinstance(value, list | tuple):
         return {str(index): member for index, member in enumerate(value)}
     return {}
@@ -254,22 +258,26 @@ Sigmoid = _as_module("Sigmoid", sigmoid)
 # Plumbing: what looks for the parts of a module.
 
 
-class OneForEachName(dict):
-    """A dict that refuses to forget: a second thing under a name that is taken raises ValueError."""
-
-    def __init__(self, pairs: Iterable[tuple[str, Any]] = ()):
-        super().__init__()
-        for name, thing in pairs:
-            self[name] = thing
-
-    def __setitem__(self, name: str, thing: Any) -> None:
-        if name in self and self[name] is not thing:
-            raise two_things_called(name)
-        super().__setitem__(name, thing)
-
-
 def two_things_called(name: str) -> ValueError:
     return ValueError(f"a module holds two things under the name {name!r}: give one of them another name")
+
+
+def told_apart(members: dict[str, Any]) -> dict[str, Any]:
+    """The members as they are. Raises ValueError if one is called "a.b" and what is called "a" holds a "b" too."""
+    if "." in "".join(members):
+        for name in members:
+            for other in members:
+                if name.startswith(f"{other}.") and holds(members[other], name[len(other) + 1 :]):
+                    raise two_things_called(name)
+    return members
+
+
+def holds(value: Any, path: str) -> bool:
+    """Does the path lead to something inside of `value`?"""
+    members = members_of(value)
+    return path in members or any(
+        path.startswith(f"{name}.") and holds(member, path[len(name) + 1 :]) for name, member in members.items()
+    )
 
 
 def collect_children(value: Any, name: str, found: dict[str, Module]) -> None:
@@ -277,8 +285,6 @@ def collect_children(value: Any, name: str, found: dict[str, Module]) -> None:
     for key, member in members_of(value).items():
         path = f"{name}.{key}" if name else key
         if isinstance(member, Module):
-            if path in found:
-                raise two_things_called(path)
             found[path] = member
         elif isinstance(member, dict | list | tuple):
             collect_children(member, path, found)

@@ -36,9 +36,9 @@ def in_eval_mode(model: Any) -> Iterator[None]:
             module.training = training
 
 
-def is_input(tensor: Tensor) -> bool:
-    """Was it made from numbers, and not computed from other tensors?"""
-    return not (tensor._children or tensor._op)
+def is_computed(x: Any) -> bool:
+    """Is it a Tensor that was computed from others, and not made from numbers? So it is also once its graph is gone."""
+    return isinstance(x, Tensor) and bool(x._children or x._op)
 
 
 def tensors_in(params: Iterable[Tensor], name: str) -> list[Tensor]:

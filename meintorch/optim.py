@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meintorch.arguments import as_numbers, number, shown, whole
-from meintorch.modules import is_input, tensors_in
+from meintorch.modules import is_computed, tensors_in
 from meintorch.tensor import Tensor
 
 
@@ -53,7 +53,7 @@ class Optimizer:
         if not self.params:
             raise ValueError("an optimizer needs parameters, and there are none")
         for i, parameter in enumerate(self.params):
-            if not is_input(parameter):
+            if is_computed(parameter):
                 raise ValueError(f"parameter {i} was computed: give what it was computed from, not {shown(parameter)}")
             if not parameter.requires_grad:
                 raise ValueError(f"parameter {i} is a constant, to which no gradient comes: {shown(parameter)}")

@@ -301,7 +301,7 @@ def loops_named(module: Module) -> Iterator[None]:
             raise
         around = loop.rpartition(".")[0] or "this module"
         raise ValueError(
-            f"{loop} holds what {around} is inside of, and a search for parameters would never end: "
+            f"{loop} leads back to what {around} is inside of, and a search for parameters would never end: "
             "keep it in a function, for example (lambda: parent)"
         ) from None
 

@@ -186,7 +186,7 @@ class Sequential(Module):
     def __init__(self, *modules: Module):
         for index, module in enumerate(modules):
             if not isinstance(module, Module):
-                raise TypeError(f"Sequential takes modules, one after the other, not {shown(module)}")
+                raise TypeError(f"Sequential takes modules, not {shown(module)}")
             setattr(self, str(index), module)
 
     def __len__(self) -> int:

@@ -31,7 +31,10 @@ def two_fractions(x: Any, name: str) -> tuple[float, float]:
     """Two decays as a tuple. Raises TypeError or ValueError unless there are two, and each is a fraction."""
     if np.ndim(x) != 1 or len(x) != 2:
         raise (TypeError if np.ndim(x) == 0 else ValueError)(f"{name} are two numbers, not {shown(x)}")
-    return fraction(x[0], f"the first of the {name}"), fraction(x[1], f"the second of the {name}")
+    first, second = (number(one, f"each of the {name}") for one in x)
+    if not (0.0 <= first < 1.0 and 0.0 <= second < 1.0):
+        raise ValueError(f"each of the {name} is at least 0 and below 1, not {(first, second)}")
+    return first, second
 
 
 class Optimizer:

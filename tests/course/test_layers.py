@@ -141,7 +141,9 @@ def test_a_module_that_holds_what_it_is_inside_of_is_named():
     model = Holder(child=inner)
     inner.parent = model
     for search in (model.parameters, model.state_dict, model.train, model.eval, model.__repr__, model.zero_grad):
-        with pytest.raises(ValueError, match="child.parent leads back to what child is inside of"):
+        with pytest.raises(
+            ValueError, match=r"(child\.parent|parent\.child) leads back to what (child|parent) is inside of"
+        ):
             search()
     around = []
     around.append(around)
@@ -164,7 +166,7 @@ def test_a_state_is_a_copy():
     assert np.array_equal(model([[1.0, 2.0]]).data, before)
     model.load_state_dict(state)
     state["0.bias"] += 1.0
-    assert model.named_parameters()["0.bias"].data.tolist() == [1.0, 1.0, 1.0]
+    assert dict(model.named_parameters())["0.bias"].data.tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(

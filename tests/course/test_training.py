@@ -164,7 +164,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path):
         lambda whole: whole[:-10],
         lambda whole: b"",
         lambda whole: b"epoch 1, loss 0.5",
-        lambda whole: whole[:200] + b"\xff" * 8 + whole[208:],
+        lambda whole: whole[:400] + b"\xff" * 8 + whole[408:],
         lambda whole: np_file(np.ones(3)),
         lambda whole: np_file(np.array([None])),
     ],

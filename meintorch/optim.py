@@ -262,9 +262,8 @@ def cosine_schedule(step: int, total_steps: int, peak: float, warmup_steps: int 
 
 def length(gradient: np.ndarray) -> float:
     """The root of the sum of the squares of all numbers in an array, in float64, also if the squares are too large."""
-    gradient = np.ravel(gradient).astype(np.float64, copy=False)
-    with np.errstate(over="ignore"):
-        square = float(np.dot(gradient, gradient))
+    gradient = gradient.astype(np.float64, copy=False)
+    square = float(np.vdot(gradient, gradient))
     if 1e-200 < square < math.inf:
         return math.sqrt(square)
     largest = float(np.abs(gradient).max(initial=0.0))  # too large or too small to be squared: scale, and scale back

@@ -161,7 +161,7 @@ def test_splitting_passes_gradients_on():
 def test_place_1_gets_a_quarter_of_place_0_and_three_quarters_of_itself():
     """The layers leave x as it is, but for the queries: at place 1 the scores are 0 and log 3."""
     layer = CausalSelfAttention(2, 1)
-    for name, parameter in layer.named_parameters().items():
+    for name, parameter in dict(layer.named_parameters()).items():
         parameter.data[...] = np.eye(2) if name.endswith("weight") else 0.0
     layer.query.weight.data *= np.sqrt(2.0) * np.log(3.0)
     look = look_at_layer(self_attention(4, 2), numbers(2, 3, 4), None)
@@ -208,7 +208,7 @@ def test_all_weights_of_self_attention_get_gradients():
     layer = self_attention(4, 2)
     layer(numbers(1, 3, 4)).backward(numbers(1, 3, 4) + 1.0)
     # A bias of the keys moves all scores of a row alike, which softmax does not notice: its gradient is 0.
-    still = [name for name, one in layer.named_parameters().items() if name != "key.bias" and not one.grad.any()]
+    still = [name for name, one in dict(layer.named_parameters()).items() if name != "key.bias" and not one.grad.any()]
     if still:
         raise CheckFailed(f"after backward() nothing has arrived at {', '.join(still)}")
 
@@ -220,7 +220,7 @@ def test_all_weights_of_self_attention_get_gradients():
 def test_x_goes_past_both_branches_as_it_is():
     """Attention gives 0 and the two layers give their last bias, whatever the norms do."""
     block = Block(2, 1)
-    for name, parameter in block.named_parameters().items():
+    for name, parameter in dict(block.named_parameters()).items():
         parameter.data[...] = [10.0, 20.0] if name == "mlp.2.bias" else 0.0
     look = first_that_tells(probe_of_block(numbers(1, 3, 4)), which_takes_a_cache)
     found = explained(lambda: result(block(Tensor([[[1.0, 5.0]]])), "Block"), look)
@@ -498,7 +498,7 @@ def numbered(text):
 
 def filled(module, scale=1.0):
     """The module, with numbers in every parameter that depend on its name and shape alone."""
-    for name, parameter in module.named_parameters().items():
+    for name, parameter in dict(module.named_parameters()).items():
         parameter.data = scale * np.random.default_rng(zlib.crc32(name.encode())).uniform(-1.0, 1.0, parameter.shape)
     return module
 
@@ -1469,7 +1469,7 @@ def test_goal_a_block_matches_central_differences_and_keeps_float32():
 def test_goal_every_weight_of_a_model_has_the_slope_of_a_central_difference():
     model, ids, labels = small_model(1), np.array([[3, 1, 4], [1, 5, 3]]), np.array([[1, 4, 1], [5, 3, 0]])
     cross_entropy(model(ids), labels).backward()
-    for name, parameter in model.named_parameters().items():
+    for name, parameter in dict(model.named_parameters()).items():
         numeric = np.empty_like(parameter.data)
         for place in np.ndindex(parameter.shape):
             before, ends = parameter.data[place], []

@@ -135,7 +135,8 @@ def curves(history: Sequence[Mapping[str, float]]) -> Picture:
         best = int(np.argmin(values))
         losses.plot(epochs, values, color=ORANGE, label="held out")
         losses.plot(epochs[best], values[best], "o", color=ORANGE, label=f"lowest: epoch {epochs[best]}")
-        axes[0, 1].plot(epochs, [100 * line["held_out_accuracy"] for line in history], color=ORANGE)
+        shares = [line["held_out_accuracy"] for line in history]  # None for a regression
+        axes[0, 1].plot(epochs, [np.nan if share is None else 100 * share for share in shares], color=ORANGE)
         axes[0, 1].set(title="held-out examples that are right", xlabel="epoch")
         axes[0, 1].yaxis.set_major_formatter("{x:g} %")
     losses.set(title="loss", xlabel="epoch", ylim=(0.0, None))

@@ -313,7 +313,7 @@ def test_an_embedding_starts_with_standard_normal_numbers_and_repeats_itself_fro
     assert abs(first.weight.data.mean()) < 0.05
     assert abs(first.weight.data.std() - 1.0) < 0.05
     assert not np.array_equal(Embedding(3, 2).weight.data, Embedding(3, 2).weight.data)
-    assert list(first.named_parameters()) == ["weight"]
+    assert list(dict(first.named_parameters())) == ["weight"]
 
 
 def test_an_embedding_works_as_the_first_module_of_others():
@@ -322,7 +322,7 @@ def test_an_embedding_works_as_the_first_module_of_others():
     assert out.shape == (2, 3, 2)
     out.backward()
     names = ["0.weight", "1.weight", "1.bias", "3.weight", "3.bias"]
-    assert list(model.named_parameters()) == names
+    assert list(dict(model.named_parameters())) == names
     assert all(parameter.grad.any() for parameter in model.parameters()[2:])
 
     class Model(Module):

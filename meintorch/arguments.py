@@ -1,0 +1,75 @@
+"""What is asked of arguments, in one place for all modules. There is nothing to fill in here."""
+
+import operator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+
+def shown(x: Any) -> str:
+    """A wrong argument as a message names it: what it is if that is short, and its type."""
+    text, kind = " ".join(repr(x).split()), type(x).__name__
+    if len(text) <= 60:
+        return f"{text} of type {kind}"
+    return f"a {kind} of shape {x.shape}" if hasattr(x, "shape") else f"something of type {kind}"
+
+
+def whole(n: Any, name: str, least: int = 1) -> int:
+    """`n` as an int.
+
+    Raises TypeError unless it is a whole number (True is none, nor is 2.0), ValueError if it is below `least`.
+    """
+    try:
+        found = operator.index(n)
+    except TypeError:
+        found = None
+    if found is None or isinstance(n, bool | np.bool_ | np.ndarray):
+        raise TypeError(f"{name} is a whole number, not {shown(n)}")
+    if found < least:
+        raise ValueError(f"{name} is at least {least}, not {found}")
+    return found
+
+
+def number(x: Any, name: str) -> float:
+    """`x` as a plain float, which leaves float32 as it is. Raises TypeError for what is no real number, as "0.1"."""
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = x[()]
+    if not isinstance(x, Real) or isinstance(x, bool | np.bool_):
+        raise TypeError(f"{name} is a number, not {shown(x)}")
+    return float(x)
+
+
+def as_numbers(value: Any) -> np.ndarray | None:
+    """An array of real numbers; None for what is none."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+    return array if array.dtype.kind in "fiub" else None
+
+
+def float_dtype(dtype: Any) -> np.dtype:
+    """`dtype` as NumPy's; None stands for float64. Raises TypeError unless it is float64 or float32, as Tensors are."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
+        raise TypeError(f"a dtype is np.float64 or np.float32, not {dtype!r}")
+    return found
+
+
+def generator(rng: Any, name: str = "rng") -> np.random.Generator:
+    """A generator of random numbers: `rng` itself if it is one, else one made of the seed `rng`; new luck for None.
+
+    Takes what np.random.default_rng takes. Raises TypeError for anything else, ValueError for a seed below 0.
+    """
+    if not isinstance(rng, str | bytes | bool | np.bool_):
+        try:
+            return np.random.default_rng(rng)
+        except ValueError:
+            raise ValueError(f"{name} is a seed (a whole number from 0), not {shown(rng)}") from None
+        except TypeError:
+            pass
+    raise TypeError(f"{name} is a whole number from 0 (a seed) or a np.random.Generator, not {shown(rng)}")

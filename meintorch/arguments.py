@@ -7,17 +7,28 @@ from typing import Any
 import numpy as np
 
 
+def shown(x: Any) -> str:
+    """A wrong argument as a message names it: what it is if that is short, and its type."""
+    text, kind = " ".join(repr(x).split()), type(x).__name__
+    if len(text) <= 60:
+        return f"{text} of type {kind}"
+    return f"a {kind} of shape {x.shape}" if hasattr(x, "shape") else f"something of type {kind}"
+
+
 def whole(n: Any, name: str, least: int = 1) -> int:
-    """`n` as an int. Raises TypeError unless it is a whole number (True is none, nor is 2.0), ValueError below `least`."""
+    """`n` as an int.
+
+    Raises TypeError unless it is a whole number (True is none, nor is 2.0), ValueError if it is below `least`.
+    """
     try:
-        number = operator.index(n)
+        found = operator.index(n)
     except TypeError:
-        number = None
-    if number is None or isinstance(n, bool | np.bool_ | np.ndarray):
-        raise TypeError(f"{name} is a whole number, not {n!r} of type {type(n).__name__}")
-    if number < least:
-        raise ValueError(f"{name} is at least {least}, not {number}")
-    return number
+        found = None
+    if found is None or isinstance(n, bool | np.bool_ | np.ndarray):
+        raise TypeError(f"{name} is a whole number, not {shown(n)}")
+    if found < least:
+        raise ValueError(f"{name} is at least {least}, not {found}")
+    return found
 
 
 def number(x: Any, name: str) -> float:
@@ -25,31 +36,31 @@ def number(x: Any, name: str) -> float:
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]
     if not isinstance(x, Real) or isinstance(x, bool | np.bool_):
-        raise TypeError(f"{name} is a number, not {x!r} of type {type(x).__name__}")
+        raise TypeError(f"{name} is a number, not {shown(x)}")
     return float(x)
 
 
 def float_dtype(dtype: Any) -> np.dtype:
-    """`dtype` as NumPy's. Raises TypeError unless it is float64 or float32: a Tensor holds nothing else."""
+    """`dtype` as NumPy's; None stands for float64. Raises TypeError unless it is float64 or float32, as Tensors are."""
     try:
         found = np.dtype(dtype)
     except TypeError:
-        found = None
-    if found not in (np.dtype(np.float64), np.dtype(np.float32)):
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
         raise TypeError(f"a dtype is np.float64 or np.float32, not {dtype!r}")
     return found
 
 
-def generator(rng: Any) -> np.random.Generator:
+def generator(rng: Any, name: str = "rng") -> np.random.Generator:
     """A generator of random numbers: `rng` itself if it is one, else one made of the seed `rng`; new luck for None.
 
-    What np.random.default_rng takes, other than text. Raises TypeError for anything else, ValueError for a seed below 0.
+    Takes what np.random.default_rng takes. Raises TypeError for anything else, ValueError for a seed below 0.
     """
     if not isinstance(rng, str | bytes | bool | np.bool_):
         try:
             return np.random.default_rng(rng)
         except ValueError:
-            raise ValueError(f"a seed is a whole number from 0, not {rng!r}") from None
+            raise ValueError(f"{name} is a seed from 0 or a np.random.Generator, not {shown(rng)}") from None
         except TypeError:
             pass
-    raise TypeError(f"rng is a seed or a np.random.Generator, not {rng!r} of type {type(rng).__name__}")
+    raise TypeError(f"{name} is a seed (a whole number) or a np.random.Generator, not {shown(rng)}")

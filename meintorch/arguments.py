@@ -1,6 +1,8 @@
 """What is asked of arguments, in one place for all modules. There is nothing to fill in here."""
 
 import operator
+import sys
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -38,6 +40,25 @@ def number(x: Any, name: str) -> float:
     if not isinstance(x, Real) or isinstance(x, bool | np.bool_):
         raise TypeError(f"{name} is a number, not {shown(x)}")
     return float(x)
+
+
+def axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """All the axes that are meant, counted from 0: one, several, or with None all that an array of that shape has.
+
+    Raises TypeError unless they are whole numbers, np.exceptions.AxisError (an IndexError and a ValueError) for one
+    that there is not, and ValueError if one is named twice.
+    """
+    if axis is None:
+        return tuple(range(len(shape)))
+    several = axis if isinstance(axis, Iterable) else (axis,)
+    found = tuple(whole(one, "an axis", least=-sys.maxsize) for one in several)
+    for one in found:
+        if not -len(shape) <= one < len(shape):
+            raise np.exceptions.AxisError(f"axis {one} is out of range for shape {shape}")
+    found = tuple(one % len(shape) for one in found)
+    if len(set(found)) < len(found):
+        raise ValueError(f"an axis is named once, and in {axis} one stands twice")
+    return found
 
 
 def float_dtype(dtype: Any) -> np.dtype:

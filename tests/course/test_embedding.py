@@ -59,7 +59,7 @@ def made(*shape) -> Tensor:
         (lambda: Embedding(3, 2)(Tensor([0.5])), TypeError, r"integers, not Tensor\(\[0.5\]\)"),
         (lambda: Embedding(3, 2)(Tensor([np.nan])), TypeError, "integers, not"),
         (lambda: embed(made(3, 2), [3]), IndexError, "from 0 to 2, not 3"),
-        (lambda: var(made(2, 3), 2), IndexError, "out of range"),
+        (lambda: var(made(2, 3), 2), IndexError, r"axis 2 is out of bounds for shape \(2, 3\)"),
         (lambda: var(made(0, 3), 0), ValueError, "more than 0"),
         (lambda: var(made(1, 3), 0, correction=1), ValueError, r"more than 1 numbers: shape \(1, 3\)"),
         (lambda: layer_norm(made(2, 3), np.ones(2), np.zeros(2)), ValueError, r"\(2, 3\), \(2,\), \(2,\)"),

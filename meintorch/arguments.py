@@ -54,7 +54,7 @@ def axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     found = tuple(whole(one, "an axis", least=-sys.maxsize) for one in several)
     for one in found:
         if not -len(shape) <= one < len(shape):
-            raise np.exceptions.AxisError(f"axis {one} is out of range for shape {shape}")
+            raise np.exceptions.AxisError(f"axis {one} is out of bounds for shape {shape}")
     found = tuple(one % len(shape) for one in found)
     if len(set(found)) < len(found):
         raise ValueError(f"an axis is named once, and in {axis} one stands twice")

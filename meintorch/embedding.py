@@ -102,6 +102,9 @@ class Embedding(Module):
         shape = whole(n, "the number of rows"), whole(width, "the width")
         self.weight = Tensor(generator(rng).standard_normal(shape).astype(float_dtype(dtype)))
 
+    def extra_repr(self) -> str:
+        return ", ".join(map(str, self.weight.shape))
+
     def __call__(self, ids: Any) -> Tensor:
         return self.forward(ids)  # integers, and no Tensor is made of them
 

@@ -130,6 +130,9 @@ class LayerNorm(Module):
         self.weight = Tensor(np.ones(width, dtype))
         self.bias = Tensor(np.zeros(width, dtype))
 
+    def extra_repr(self) -> str:
+        return f"{len(self.bias)}"
+
     def forward(self, x: Tensor) -> Tensor:
         """Shape (..., width), which stays."""
         return layer_norm(x, self.weight, self.bias)

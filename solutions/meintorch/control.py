@@ -26,10 +26,16 @@ def vectorize_parameters(model: Module) -> np.ndarray:
 def devectorize_parameters(model: Module, change: Any) -> None:
     """Add a vector of shape (n_params,) to the parameters, each its own piece, in the order of vectorize_parameters.
 
-    The parameters keep their dtype. Raises ValueError, and changes nothing, if the length does not fit.
+    The parameters keep their dtype. Raises ValueError, and changes nothing, if the length does not fit, and TypeError
+    for what is no array of numbers.
     """
     parameters = parameters_of(model)
-    change = np.asarray(change, np.result_type(*[parameter.dtype for parameter in parameters]))
+    if isinstance(change, Tensor):
+        raise TypeError("the change is an array, not a Tensor: its numbers are in .data")
+    try:
+        change = np.asarray(change, np.result_type(*[parameter.dtype for parameter in parameters]))
+    except (TypeError, ValueError):
+        raise TypeError(f"the change is an array of numbers, not {shown(change)}") from None
     check_shape(change, (sum(parameter.size for parameter in parameters),), "the change")
     # 13.1: the next piece of the vector, in the parameter's shape; it is added.
     start = 0
@@ -301,11 +307,12 @@ def as_covariance(x: Any, n: int, name: str, above_zero: bool = False) -> np.nda
         if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-6 * largest):
             raise ValueError(f"{name} should be symmetric, as every covariance is")
         least = np.linalg.eigvalsh(matrix).min(initial=np.inf)
-        least += 0.0 if above_zero else 1e-6 * largest  # what rounding may have left of a 0
+        if not above_zero and least > -1e-6 * largest:
+            least = abs(least)  # what rounding has left of a 0
     if least < 0.0 or (above_zero and least == 0.0):
         kind = "above 0" if above_zero else "0 or more"
-        where = "" if np.ndim(x) == 0 else " in one direction: its eigenvalues tell"
-        raise ValueError(f"{name} is {kind}, not {least:g}{where}")
+        what = x if np.ndim(x) == 0 else f"{least:g} in one direction, as an eigenvalue of it tells"
+        raise ValueError(f"{name} is {kind}, not {what}")
     return matrix
 
 

@@ -47,6 +47,11 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError("NumPy's functions take arrays, and this is a Tensor: its numbers are in .value")
 
+    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        if function in (np.shape, np.ndim, np.size):
+            return function._implementation(*args, **kwargs)
+        raise TypeError(f"np.{function.__name__} takes arrays, and this is a Tensor: its numbers are in .value")
+
     def __bool__(self) -> bool:
         return bool(self.value)
 
@@ -257,7 +262,7 @@ def div(x: Any, y: Any) -> Tensor:
     """x / y, element by element; they broadcast. y is a number or an array: by a Tensor there is no node yet."""
     x = as_tensor(x)
     if isinstance(y, Tensor):
-        raise TypeError("there is no node for division by a Tensor: divide by a number or an array, such as its .value")
+        raise TypeError("division by a Tensor has no node: divide by a number or an array (its numbers are in .value)")
     divisor = as_tensor(y, like=x).value
     return recorded(x.value / divisor, DivBackward(x, divisor))
 

@@ -1,6 +1,8 @@
 """What is asked of arguments, in one place for all modules. There is nothing to fill in here."""
 
 import operator
+import sys
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -49,6 +51,25 @@ def as_numbers(value: Any) -> np.ndarray | None:
     return array if array.dtype.kind in "fiub" else None
 
 
+def axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """All the axes that are meant, counted from 0: one, several, or with None all that an array of that shape has.
+
+    Raises TypeError unless they are whole numbers, np.exceptions.AxisError (an IndexError and a ValueError) for one
+    that there is not, and ValueError if one is named twice.
+    """
+    if axis is None:
+        return tuple(range(len(shape)))
+    several = axis if isinstance(axis, Iterable) else (axis,)
+    found = tuple(whole(one, "an axis", least=-sys.maxsize) for one in several)
+    for one in found:
+        if not -len(shape) <= one < len(shape):
+            raise np.exceptions.AxisError(f"axis {one} is out of bounds for shape {shape}")
+    found = tuple(one % len(shape) for one in found)
+    if len(set(found)) < len(found):
+        raise ValueError(f"an axis is named once, and in {axis} one stands twice")
+    return found
+
+
 def float_dtype(dtype: Any) -> np.dtype:
     """`dtype` as NumPy's; None stands for float64. Raises TypeError unless it is float64 or float32, as Tensors are."""
     try:
@@ -69,7 +90,7 @@ def generator(rng: Any, name: str = "rng") -> np.random.Generator:
         try:
             return np.random.default_rng(rng)
         except ValueError:
-            raise ValueError(f"{name} is a seed (a whole number from 0), not {shown(rng)}") from None
+            raise ValueError(f"{name} is a seed from 0 or a np.random.Generator, not {shown(rng)}") from None
         except TypeError:
             pass
-    raise TypeError(f"{name} is a whole number from 0 (a seed) or a np.random.Generator, not {shown(rng)}")
+    raise TypeError(f"{name} is a seed (a whole number) or a np.random.Generator, not {shown(rng)}")

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from meintorch import arguments
 from meintorch.tensor import Tensor, as_tensor, operation
 
 Axis = int | Sequence[int] | None  # of a reduction: one axis, several, or all of them (None)
@@ -67,7 +67,6 @@ def transpose(x: Tensor, axes: Axis = None, *others: int) -> Tensor:
     if len(axes) != x.ndim:
         raise ValueError(f"transpose names every axis of shape {x.shape} once, in their new order, and not {axes}")
     out = Tensor(np.transpose(x.data, axes), (x,), "transpose")
-    axes = tuple(axis % x.ndim for axis in axes)  # counted from the front: the last is ndim - 1, not -1
 
     def _backward(upstream):
         # TODO 03.4: every axis goes back to the place that it came from.
@@ -77,23 +76,10 @@ def transpose(x: Tensor, axes: Axis = None, *others: int) -> Tensor:
     return out
 
 
-def axes_of(axis: Any, shape: tuple[int, ...] | None = None) -> tuple[int, ...] | None:
-    """One axis or several as a tuple of integers, in their order and counted from either end; None stays None.
+def axes_of(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """One axis or several of an array of that shape as a tuple, counted from 0; None stays None.
 
-    Raises TypeError for what is no integer. With the shape of an array it raises NumPy's AxisError, which is an
-    IndexError and a ValueError, for an axis that the array does not have, and ValueError for one that is named twice.
+    Raises as `arguments.axes` does: TypeError for what is no integer, IndexError for an axis that there is not, and
+    ValueError for one that is named twice.
     """
-    if axis is None:
-        return None
-    given = axis.tolist() if isinstance(axis, np.ndarray) else axis
-    axes = tuple(given) if isinstance(given, Sequence) else (given,)
-    if not all(isinstance(one, Integral) and not isinstance(one, bool) for one in axes):
-        raise TypeError(f"an axis is an integer, several are a tuple of integers, and not {axis!r}")
-    axes = tuple(int(one) for one in axes)
-    if shape is not None:
-        for one in axes:
-            if not -len(shape) <= one < len(shape):
-                raise np.exceptions.AxisError(f"axis {one} is out of bounds for shape {shape}")
-        if len({one % len(shape) for one in axes}) < len(axes):
-            raise ValueError(f"axis {axis} names an axis of shape {shape} twice")
-    return axes
+    return None if axis is None else arguments.axes(axis, shape)

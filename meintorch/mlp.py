@@ -54,9 +54,10 @@ class MLP:
     """
 
     def __init__(self, n_inputs: int, widths: Sequence[int], seed: int | None = None):
-        if not isinstance(widths, Sequence) or isinstance(widths, str):
+        if not isinstance(widths, Iterable) or isinstance(widths, str):
             raise TypeError(f"the widths are a list with a number for each layer, such as [16, 16, 1], not {widths!r}")
-        if len(widths) == 0:
+        widths = list(widths)
+        if not widths:
             raise ValueError("the widths are a list with a number for each layer, and this one is empty")
         rng = random.Random(seed)
         sizes = [n_inputs, *widths]

@@ -78,10 +78,16 @@ class Tensor:
         self._op = _op
         self._rule = _leaf
         self._made = self._changed = 0
-        for child in _children:  # the graph grows where one of them needs a gradient, and the mode is on
-            if child.requires_grad and mode.recording:
-                self.requires_grad, self._children = True, _children
-                break
+        try:
+            for child in _children:  # the graph grows where one of them needs a gradient, and the mode is on
+                if child.requires_grad and mode.recording:
+                    self.requires_grad, self._children = True, _children
+                    break
+        except (TypeError, AttributeError):
+            raise TypeError(
+                "Tensor takes one array, and after it what an operation was given, a tuple of Tensors: "
+                f"not {_short(_children)} of type {type(_children).__name__}"
+            ) from None
 
     def __repr__(self) -> str:
         text = np.array2string(self.data, precision=4, separator=", ", prefix="Tensor(")

@@ -44,6 +44,8 @@ def unpack(first, second):
         (lambda: Tensor(datetime.date(2020, 1, 1)), TypeError, "of type date"),
         (lambda: Tensor(np.array(["2020"], "datetime64[Y]")), TypeError, "datetime64"),
         (lambda: Tensor({1.0}), TypeError, "of type set"),
+        (lambda: Tensor(2, 3), TypeError, "one array, and after it .* not 3 of type int"),
+        (lambda: Tensor([1.0], [2.0]), TypeError, "one array, and after it .* of type list"),
         (lambda: x() + None, TypeError, "None of type NoneType"),
         (lambda: x() / "a", TypeError, "'a' of type str"),
         (lambda: "a" / x(), TypeError, "'a' of type str"),

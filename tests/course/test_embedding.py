@@ -69,7 +69,7 @@ def made(*shape) -> Tensor:
         (lambda: LayerNorm(3)(made(2, 4)), ValueError, r"\(2, 4\), \(3,\)"),
         (lambda: gelu("a"), TypeError, "'a'"),
         (lambda: list(made(2)), TypeError, "not iterable"),
-        (lambda: SGD(made(2, 2), 0.1), TypeError, "not iterable"),
+        (lambda: SGD(made(2, 2), 0.1), TypeError, "a single one"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, error, named):

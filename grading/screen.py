@@ -110,6 +110,10 @@ def show_report(report: Report, place: dict | None) -> None:
         for text in list(filter(None, leftover))[:1]:
             paragraph(text)
         paragraph(f"{place['file']}, line {place['line']}")
+    elif _asked_alone(report):  # blocked by a TODO
+        stopped = next(result for result in report.tasks[0].results if result.status == "todo")
+        say()
+        paragraph(f"{report.tasks[0].task.id} {stopped.message}. {stopped.diagnosis or ''}", indent=1)
     say()
     if report.passed and _asked_alone(report):
         say(" ", (f"{report.tasks[0].task.id} is done.", "green"), f" Next: {report.next}")

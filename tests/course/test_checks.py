@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 
-from grading.report import explain_error
+from grading.phrasebook import explain_error
 from meintorch.tensor import Tensor
 from meintorch.value import Value
 from tests._helpers import (

@@ -187,6 +187,7 @@ def describe(error, package):
         "check": getattr(type(error), "is_check", False) is True,
         "message": message[:4_000].replace(package, "meintorch"),
         "diagnosis": diagnosis if isinstance(diagnosis, str) else "",
+        "general": getattr(error, "general", False) is True,
         "frames": places_of(error, package),
     }
 

@@ -39,6 +39,7 @@ COMMON = {
     "kind": str,
     "check": bool,
     "diagnosis": str,
+    "general": bool,
     "output": str,
     "frames": list,
     "duration": float,
@@ -74,6 +75,7 @@ class Result:
     kind: str = ""  # the exception's type
     is_check: bool = False  # the message was written by a check of the course
     diagnosis: str | None = None
+    general: bool = False  # the diagnosis only says how the numbers differ
     explained: bool = False  # the diagnosis only explains Python's own error, whatever its cause here
     location: dict | None = None  # {"file", "line", "source"} in the learner's package
     frames: list[dict] = field(default_factory=list)  # all the places that an exception passed through
@@ -199,6 +201,7 @@ def _result(name: str, status: str, event: dict) -> Result:
         kind=printable(event["kind"])[:80],
         is_check=event["check"],
         diagnosis=printable(event["diagnosis"]) or None,
+        general=event["general"],
         location=event["frames"][-1] if event["frames"] else None,
         frames=event["frames"],
         output=printable(event["output"]),

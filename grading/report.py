@@ -38,12 +38,17 @@ class TaskReport:
     def first_failure(self) -> Result | None:
         """The first test that failed and whose cause is known, or else the first that failed or could not be run.
 
-        Where Python's own error is explained, its cause is only half known. The milestone comes behind its task's other
-        tests: they say the same on numbers that can be checked by hand.
+        Where Python's own error is explained, its cause is only half known, and in what way numbers differ is none. The
+        milestone comes behind its task's other tests: they say the same on numbers that can be checked by hand.
         """
         failures = [result for result in self.results if result.status not in ("passed", "todo")]
         failures.sort(
-            key=lambda one: (one.status == "error", one.diagnosis is None, one.explained, one.name == self.milestone),
+            key=lambda one: (
+                one.status == "error",
+                one.diagnosis is None or one.general,
+                one.explained,
+                one.name == self.milestone,
+            )
         )
         return failures[0] if failures else None
 

@@ -4,59 +4,118 @@ A check that fails raises CheckFailed: its text is the evidence, its diagnosis t
 where a second probe has told it from its rivals; otherwise the evidence has to speak for itself.
 """
 
+import gc
+import itertools
 import math
 import weakref
-from collections.abc import Callable, Sequence
-from numbers import Real
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FunctionType, ModuleType
 
 import numpy as np
 
 
 class CheckFailed(AssertionError):
-    """A learner's result is not what it should be."""
+    """A learner's result is not what it should be.
+
+    general  the diagnosis only says how the numbers differ: a cause that another check can name comes before it
+    """
 
     is_check = True  # the grader shows the text as it is, without a Python traceback
 
-    def __init__(self, message: str, diagnosis: str | None = None):
+    def __init__(self, message: str, diagnosis: str | None = None, general: bool = False):
         super().__init__(message)
-        self.diagnosis = diagnosis
+        self.diagnosis, self.general = diagnosis, general
 
 
 # A second look, taken only where a check has failed: it returns the cause in a sentence, or None if it cannot tell.
 Probe = Callable[[], str | None]
 
 
-def check_close(actual, expected, what: str, tolerance: float = 1e-9, probe: Probe | None = None) -> None:
-    """Compare a number or an array with what it should be: first its shape and dtype, then its numbers.
+# What a result may be, to the letter: a subclass could show a check other numbers than it has.
+NUMBERS = frozenset({float, int, *(np.dtype(code).type for code in np.typecodes["AllInteger"] + "fdg")})
+TRUTHS = frozenset({bool, np.bool_})
+
+# The same result on other numbers, and what it should be there.
+Again = Callable[[], tuple[np.ndarray, np.ndarray]]
+
+
+def check_close(
+    actual, expected, what: str, tolerance: float = 1e-9, probe: Probe | None = None, again: Again | None = None
+) -> None:
+    """Compare a number or an array with what it should be: first type, shape and dtype, then the numbers, as float64.
 
     what   the name of the thing in the message: "x.grad", "the score"
     probe  asked for the cause if they differ
+    again  the same on other numbers: a general sentence ("half of what it should be") is said only if it holds there
     """
-    if actual is None:
-        raise CheckFailed(f"{what} is None, expected {_show(expected)}", "Nothing comes back: is there a return?")
-    if not isinstance(actual, Real | np.ndarray):
-        message = f"{what} is {_show(actual)} of type {type(actual).__name__}, expected {_show(expected)}"
-        plain = "array" if np.ndim(expected) else "number"
-        raise CheckFailed(
-            message, f"A plain {plain} belongs there: is a .data missing?" if hasattr(actual, "data") else None
-        )
-    actual_array, expected_array = np.asarray(actual), np.asarray(expected, dtype=np.asarray(actual).dtype)
-    if actual_array.shape != expected_array.shape:
-        message = f"{what} has shape {actual_array.shape}, expected {expected_array.shape}"
-        raise CheckFailed(message, ask(probe) or explain_shape(actual_array.shape, expected_array.shape))
-    if isinstance(expected, np.ndarray) and isinstance(actual, np.ndarray) and actual.dtype != expected.dtype:
-        raise CheckFailed(f"{what} is {actual.dtype}, expected {expected.dtype}", "Numbers were promoted on the way.")
-    different = ~np.isclose(actual_array, expected_array, rtol=tolerance, atol=tolerance, equal_nan=True)
+    actual = plain(actual, expected, what)
+    expected_array = np.asarray(expected)
+    shape, wanted_shape = np.shape(actual), expected_array.shape
+    if shape != wanted_shape:
+        message = f"{what} has shape {shape}, expected {wanted_shape}"
+        raise CheckFailed(message, ask(probe) or explain_shape(np.asarray(actual), expected_array))
+    dtype, wanted_dtype = np.asarray(actual).dtype, expected_array.dtype
+    if type(actual) is np.ndarray and dtype != wanted_dtype and (type(expected) is np.ndarray or dtype.kind != "f"):
+        message = f"{what} is {dtype}, expected {wanted_dtype}"
+        raise CheckFailed(message, ask(probe) or explain_dtype(np.asarray(actual), expected_array))
+    rounded = dtype if dtype == np.float32 else wanted_dtype  # 0.1 is another number in float32
+    one, other = (as_wide(array) for array in (actual, expected_array.astype(rounded)))
+    with np.errstate(all="ignore"):
+        different = ~np.isclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
     if not different.any():
         return
-    diagnosis = ask(probe) or explain_numbers(actual_array, expected_array, gradient="grad" in what)
-    shown, wanted = _show(actual), _show(expected)
+    diagnosis, general = ask(probe), False
+    if diagnosis is None:
+        diagnosis, general = explain_numbers(one, other, gradient="grad" in what), True
+        if diagnosis and not (again and ask(lambda: explain_numbers(*again(), gradient="grad" in what)) == diagnosis):
+            diagnosis = None
+    difference = how_they_differ(np.asarray(actual), expected_array, different)
+    raise CheckFailed(f"{what}{difference}", diagnosis, general)
+
+
+def plain(actual, expected, what: str):
+    """`actual`, if it is just a number or an array. Its type is compared, not asked: code can answer what it likes."""
+    if actual is None:
+        raise CheckFailed(f"{what} is None, expected {show(expected)}", "Nothing comes back: is there a return?")
+    if type(actual).__name__ == "_NothingYet" and isinstance(actual, np.ndarray):  # zeros, as an empty gradient reads
+        actual = np.ndarray.view(actual, np.ndarray)
+    kind = type(actual)
+    if kind is np.ndarray or kind in NUMBERS or (kind in TRUTHS and np.asarray(expected).dtype.kind == "b"):
+        return actual
+    message = f"{what} is {show(actual)} of type {kind.__name__}, expected {show(expected)}"
+    if kind in TRUTHS:
+        raise CheckFailed(message, "True and False are answers to a question. Here a number is wanted.")
+    belongs = "array" if np.ndim(expected) else "number"
+    raise CheckFailed(
+        message, f"A plain {belongs} belongs there: is a .data missing?" if hasattr(actual, "data") else None
+    )
+
+
+def as_wide(numbers) -> np.ndarray:
+    """Numbers as float64, or wider if they are: no digit is lost by comparing them, as in an array of integers."""
+    numbers = np.asarray(float(numbers) if type(numbers) is int else numbers)
+    return numbers.astype(np.result_type(numbers.dtype, np.float64))
+
+
+def how_they_differ(actual: np.ndarray, expected: np.ndarray, different: np.ndarray) -> str:
+    """ " is 3.0, expected 6.0", or for many numbers the first one that is wrong: "[1, 2] is 3.0, expected 6.0"."""
+    if actual.size <= AT_MOST:
+        shown, wanted, place, more = show(actual), show(expected), "", ""
+    else:
+        first = tuple(int(i) for i in np.argwhere(different)[0])
+        shown, wanted, place = show(actual[first]), show(expected[first]), str(list(first))
+        count = int(different.sum())
+        more = f" ({count} of {actual.size} numbers differ)" if count > 1 else " (all others are right)"
+        actual, expected = actual[first], expected[first]
     if shown == wanted:
-        wanted += f": they differ by up to {np.max(np.abs(actual_array - expected_array)):.2g}"
-    raise CheckFailed(f"{what} is {shown}, expected {wanted}", diagnosis)
+        wanted += f": they differ by up to {np.nanmax(np.abs(as_wide(actual) - as_wide(expected))):.2g}"
+    return f"{place} is {shown}, expected {wanted}{more}"
 
 
-def check_grad(x, expected, of: str, at: str, name: str = "x", probe: Probe | None = None) -> None:
+def check_grad(
+    x, expected, of: str, at: str, name: str = "x", probe: Probe | None = None, again: Again | None = None
+) -> None:
     """Check the gradient of a Value (a float) or of a Tensor (an array of its shape and dtype).
 
     of, at, name  how the message speaks of it: "y = x * x at x = 3: x.grad is 3.0, expected 6.0"
@@ -64,7 +123,7 @@ def check_grad(x, expected, of: str, at: str, name: str = "x", probe: Probe | No
     if hasattr(x, "shape"):
         expected = np.broadcast_to(np.asarray(expected, dtype=x.dtype), x.shape) if np.ndim(expected) == 0 else expected
         expected = np.array(expected, dtype=x.dtype)
-    check_close(x.grad, expected, f"y = {of} at {at}:\n{name}.grad", probe=probe)
+    check_close(x.grad, expected, f"y = {of} at {at}:\n{name}.grad", probe=probe, again=again)
 
 
 WRITTEN_INTO = "The rule has written into {} own array: another name for it is no copy. Compute a new array."
@@ -79,13 +138,14 @@ def check_rule(
     inputs     Values or Tensors by name: {"a": a, "b": b}; they may have a gradient already
     """
     before = [np.array(x.grad) for x in inputs.values()]
-    at = ", ".join(f"{name} = {_show(x.data)}" for name, x in inputs.items()) + f", upstream {_show(upstream)}"
+    at = ", ".join(f"{name} = {show(x.data)}" for name, x in inputs.items()) + f", upstream {show(upstream)}"
     if any(gradient.any() for gradient in before):
         at += ", with gradients there already: " + ", ".join(
-            f"{name}.grad = {_show(gradient)}" for name, gradient in zip(inputs, before)
+            f"{name}.grad = {show(gradient)}" for name, gradient in zip(inputs, before)
         )
 
     given, untouched = np.array(upstream), dict(zip(inputs, _fresh(inputs)))
+    on_other_numbers = [_on_other_numbers(operation, inputs, upstream, i) for i in range(len(inputs))]
     look_again = first_that_tells(
         lambda: _asks_the_result(operation, inputs, upstream),
         lambda: _upstream_forgotten(operation, inputs, upstream),
@@ -97,10 +157,10 @@ def check_rule(
     result = np.array(out.data)
     explained(lambda: out._backward(upstream), look_again)
     if not np.array_equal(given, upstream):
-        message = f"y = {of} at {at}:\nthe rule has changed the upstream gradient itself: now it is {_show(upstream)}"
+        message = f"y = {of} at {at}:\nthe rule has changed the upstream gradient itself: now it is {show(upstream)}"
         raise CheckFailed(message, "That array belongs to others too. Compute a new one from it.")
-    for (name, x), wanted in zip(inputs.items(), expected, strict=True):
-        check_grad(x, wanted, of=of, at=at, name=name, probe=look_again)
+    for (name, x), wanted, again in zip(inputs.items(), expected, on_other_numbers, strict=True):
+        check_grad(x, wanted, of=of, at=at, name=name, probe=look_again, again=again)
         what = f"y = {of} at {at}:\nafter the rule has run, {name}.data"
         check_close(x.data, untouched[name].data, what, probe=lambda: WRITTEN_INTO.format("the input's"))
     what = f"y = {of} at {at}:\nafter the rule has run, y.data"
@@ -135,6 +195,33 @@ def check_freed(operation: Callable, *inputs, of: str) -> None:
 def _fresh(inputs: dict) -> list:
     """The same inputs once more, without gradients."""
     return [type(x)(np.copy(x.data) if isinstance(x.data, np.ndarray) else x.data) for x in inputs.values()]
+
+
+def _on_other_numbers(operation: Callable, inputs: dict, upstream, which: int) -> Again:
+    """What arrives at one of the inputs where all numbers are others, and what should: a central difference."""
+
+    def again():
+        arrays = [np.asarray(np.asarray(x.data, np.float64) * 0.75 + 0.3) for x in inputs.values()]
+        make = type(next(iter(inputs.values())))
+        weights = np.asarray(np.asarray(upstream, np.float64) * 0.5 + 0.7)
+        as_input = (lambda array: float(array)) if isinstance(upstream, float) else (lambda array: array.copy())
+
+        def result(place=None, step=0.0):
+            moved = [array.copy() for array in arrays]
+            if place is not None:
+                moved[which][place] += step
+            given = [make(as_input(array)) for array in moved]
+            return given, operation(*given)
+
+        given, out = result()
+        out._backward(as_input(weights))
+        numeric = np.empty(arrays[which].shape)
+        for place in itertools.islice(np.ndindex(numeric.shape), 100):
+            ends = [np.sum(weights * np.asarray(result(place, step)[1].data)) for step in (1e-6, -1e-6)]
+            numeric[place] = (ends[0] - ends[1]) / 2e-6
+        return np.asarray(given[which].grad), numeric
+
+    return again
 
 
 def _asks_the_result(operation: Callable, inputs: dict, upstream) -> str | None:
@@ -378,25 +465,187 @@ def check_derivative(function: Callable, numbers: Sequence[float], name: str, ma
         check_close(value.grad, numeric, f"{what} (against a central difference)", tolerance=1e-5)
 
 
+# Checks of what goes with every task, whatever it computes.
+
+
+@contextmanager
+def nothing_else_changes(during: str, **things) -> Iterator[None]:
+    """While this lasts, all of these stay as they are: arrays, Tensors, modules, optimizers, random generators, lists.
+
+    during  how the message speaks of it: "layer(x)"
+    things  by the names that the message gives them. Of a module or an optimizer all attributes count, and of what they
+            hold too: names, types and numbers. Gradients do not
+    """
+    before = {name: dict(_parts(thing, name)) for name, thing in things.items()}
+    yield
+    for name, thing in things.items():
+        after = dict(_parts(thing, name))
+        for part in [*[part for part in after if part not in before[name]], *before[name]]:
+            was, now = before[name].get(part, "not there"), after.get(part, "not there")
+            if was != now:
+                was, now = (_part_in_words(state) for state in (was, now))
+                raise CheckFailed(
+                    f"after {during}, {part} is {now}, and was {was} before",
+                    f"{during} may not change {name}: what it needs it computes, and leaves the rest as it is.",
+                )
+
+
+def _parts(thing, name: str, seen: frozenset = frozenset()) -> Iterator[tuple[str, object]]:
+    """What a thing consists of, by name, in a form that can be compared: never the learner's own `==`."""
+    if id(thing) in seen or isinstance(thing, type):
+        return
+    seen |= {id(thing)}
+    if isinstance(thing, np.ndarray):
+        yield name, ("array", thing.shape, thing.dtype.str, thing.tobytes())
+    elif isinstance(thing, np.random.Generator):
+        yield name, ("generator", repr(thing.bit_generator.state))
+    elif isinstance(thing, dict):
+        for key, member in thing.items():
+            yield from _parts(member, f"{name}[{key!r}]", seen)
+        yield name, ("dict", *map(repr, thing))
+    elif isinstance(thing, list | tuple):
+        for index, member in enumerate(thing):
+            yield from _parts(member, f"{name}[{index}]", seen)
+        yield name, (type(thing).__name__, len(thing))
+    elif hasattr(thing, "data") and hasattr(thing, "_children"):  # a Tensor or a Value
+        yield name, (type(thing).__name__, bool(getattr(thing, "requires_grad", True)), len(thing._children))
+        yield from _parts(thing.data, f"{name}.data", seen)
+    elif hasattr(thing, "__dict__") and not isinstance(thing, FunctionType | ModuleType):
+        for key, member in vars(thing).items():
+            yield from _parts(member, f"{name}.{key}", seen)
+        yield name, (type(thing).__name__, *sorted(vars(thing)))
+    else:
+        yield name, (type(thing).__name__, repr(thing)[:200])
+
+
+def _part_in_words(state) -> str:
+    if state == "not there":
+        return state
+    kind, *rest = state
+    if kind == "array":
+        return show(np.frombuffer(rest[2], np.dtype(rest[1])).reshape(rest[0]))
+    if kind == "generator":
+        return "a random generator in another state"
+    return (
+        rest[0] if kind in ("float", "int", "bool", "str", "NoneType") else f"a {kind} with {', '.join(map(str, rest))}"
+    )
+
+
+def check_twice(
+    call: Callable, expected, what: str, probe: Probe | None = None, tolerance: float = 1e-9, **things
+) -> None:
+    """`check_close` of what call() gives, twice: the second call has to give the same, and to change nothing either.
+
+    things  what may not change: see `nothing_else_changes`
+    """
+    with nothing_else_changes(what, **things):
+        check_close(call(), expected, what, tolerance, probe)
+        check_close(call(), expected, f"{what}, called a second time,", tolerance, lambda: SECOND_CALL)
+
+
+SECOND_CALL = "The first call is right and the same call after it is not: something is left over from the first one."
+
+
+def axis_arguments(ndim: int, several: bool = True) -> list:
+    """An axis in every form that NumPy takes: from the front, from the end, and several in any order.
+
+    several  tuples of axes and None (all of them) too, as in a sum; without it only one axis, as in softmax
+    """
+    single = [*range(-ndim, ndim), *map(np.int64, range(ndim))]
+    if not several:
+        return single
+    orders = [axes for count in range(1, ndim + 1) for axes in itertools.permutations(range(ndim), count)]
+    orders.sort(key=lambda axes: list(axes) != sorted(axes))
+    from_the_end = [tuple(axis - ndim for axis in axes) for axes in orders]
+    from_both_ends = [tuple(axis - ndim * (i % 2) for i, axis in enumerate(axes)) for axes in orders]
+    return [None, *single, *dict.fromkeys([*orders, *from_the_end, *from_both_ends])]
+
+
+def check_every_axis(
+    operation: Callable, wanted: Callable, array: np.ndarray, name: str, make: Callable, several: bool = True
+) -> None:
+    """An operation along axes, with the axis in every form: its result, and what its rule hands on.
+
+    operation  operation(x, axis) of a Tensor
+    wanted     wanted(array, axis) of an array: what NumPy computes
+    name       how the message speaks of it: "sum"
+
+    The gradient has to be that of the same axes in order, counted from the front. Whether that is right, other checks
+    say.
+    """
+    for axis in axis_arguments(array.ndim, several):
+        what = f"{name}(x, axis={axis}) of shape {array.shape}"
+        x, plain_x = make(array.copy()), make(array.copy())
+        out = explained(lambda x=x, axis=axis: operation(x, axis), lambda axis=axis: _form_of(axis))
+        check_close(out.data, np.asarray(wanted(array, axis)), what, probe=lambda axis=axis: _form_of(axis))
+        simple = None if axis is None else tuple(sorted(int(one) % array.ndim for one in np.atleast_1d(axis)))
+        simple = simple[0] if simple and len(simple) == 1 else simple
+        upstream = np.asarray(np.arange(1.0, out.size + 1.0).reshape(out.shape))
+        explained(lambda out=out, upstream=upstream: out._backward(upstream), lambda axis=axis: _form_of(axis))
+        operation(plain_x, simple)._backward(upstream)
+        what = f"{what}:\nx.grad"
+        check_close(x.grad, np.array(plain_x.grad), what, probe=lambda axis=axis: _form_of(axis))
+
+
+def _form_of(axis) -> str | None:
+    """What is special about this form of an axis: with the plainest one the check has passed before."""
+    axes = [int(one) for one in np.atleast_1d(axis)] if axis is not None else []
+    if not axes or (len(axes) == 1 and axes[0] >= 0):
+        return None
+    if len(axes) == 1:
+        return "An axis may be counted from the end: -1 is the last one. With axes from 0 on it is right."
+    if all(one >= 0 for one in axes) and axes == sorted(axes):
+        return "With one axis it is right. Several have to go together, since each that goes moves the later ones."
+    if all(one >= 0 for one in axes):
+        return "Several axes may come in any order: with (0, 1) it is right, with (1, 0) not."
+    return "Several axes may be counted from the end, too, or some from each end: (-2, -1), (0, -1)."
+
+
+def count_living(kind: type) -> int:
+    """How many objects of this very type there are: a graph that is held on to shows here."""
+    return sum(type(thing) is kind for thing in gc.get_objects())
+
+
 # What the evidence says. Pure functions of what came out and what should have.
 
 
-def explain_shape(actual: tuple, expected: tuple) -> str | None:
-    if actual == expected[::-1]:
+def explain_shape(actual: np.ndarray, expected: np.ndarray) -> str | None:
+    """What has happened to the shape: said where the numbers show it, too."""
+    if actual.dtype.kind not in "fiu":
+        return None
+    if actual.shape == expected.shape[::-1] and np.allclose(actual.T, expected):
         return "The shape is the right one turned around: is a transpose missing, or one too many?"
-    padded = (1,) * (len(actual) - len(expected)) + expected
-    if len(padded) == len(actual) and all(a == b or b == 1 for a, b in zip(actual, padded)):
-        return "It still has the shape that broadcasting stretched it to."
-    if actual == tuple(size for size in expected if size != 1):
+    added = actual.ndim - expected.ndim
+    padded = (1,) * added + expected.shape
+    if added >= 0 and all(a == b or b == 1 for a, b in zip(actual.shape, padded)):
+        stretched = tuple(i for i, (a, b) in enumerate(zip(actual.shape, padded)) if a != b or i < added)
+        if np.allclose(actual.sum(axis=stretched).reshape(expected.shape), expected):
+            return "It still has the shape that broadcasting stretched it to."
+    lost = actual.shape == tuple(size for size in expected.shape if size != 1)
+    if lost and np.allclose(actual.reshape(expected.shape), expected):
         return "An axis of size 1 was lost: a sum drops the axis that it sums over, unless keepdims=True."
+    return None
+
+
+def explain_dtype(actual: np.ndarray, expected: np.ndarray) -> str | None:
+    """What has happened to the dtype, where the numbers are right but for that."""
+    if actual.dtype.kind in "iub" and expected.dtype.kind == "f":
+        if np.array_equal(actual, expected.astype(actual.dtype)):
+            return "The numbers have become integers, which cuts off what stands behind the point."
+        return None
+    wider = actual.dtype.kind == expected.dtype.kind == "f" and actual.dtype.itemsize > expected.dtype.itemsize
+    if wider and np.allclose(actual, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
+        return f"Numbers were promoted on the way: with {actual.dtype} a part of it is wider than what went in."
     return None
 
 
 def explain_numbers(actual: np.ndarray, expected: np.ndarray, gradient: bool = True) -> str | None:
     """One sentence on how the two differ, where they differ in a simple way."""
+    if actual.shape != expected.shape:
+        return None
     if not np.isfinite(actual).all() and np.isfinite(expected).all():
         return f"There is {'a nan' if np.isnan(actual).any() else 'an inf'} where a finite number belongs."
-    if gradient and not actual.any():
+    if gradient and not actual.any() and expected.any():
         return "Nothing has arrived: it is still zero."
     if np.allclose(actual, -expected):
         return "The size is right and the sign is wrong."
@@ -413,20 +662,51 @@ def explain_numbers(actual: np.ndarray, expected: np.ndarray, gradient: bool = T
 
 def _factor(factor: float) -> str | None:
     """A factor that means something in words. An odd one, 0.3333 or 1.917, would only be noise."""
-    if math.isclose(factor, 0.5):
+    if math.isclose(factor, 0.5, rel_tol=1e-5):  # a central difference is no more exact
         return "It is half of what it should be."
-    if 1.5 < factor < 1000.0 and math.isclose(factor, round(factor)):
+    if 1.5 < factor < 1000.0 and math.isclose(factor, round(factor), rel_tol=1e-5):
         return f"It is {round(factor)} times what it should be."
     return None
 
 
-def _show(value) -> str:
+AT_MOST = 8  # numbers of an array in a message
+
+
+def show(value) -> str:
     """A number or an array, short enough for a line or two."""
-    if isinstance(value, float | np.floating):
-        return f"{float(value):.10g}" if not float(value).is_integer() or abs(value) > 1e6 else f"{float(value):.1f}"
+    if type(value) is float or isinstance(value, np.floating):
+        return _digits(float(value), 6 if type(value) is np.float32 else 10)
     if isinstance(value, np.ndarray):
+        value = np.ndarray.view(value, np.ndarray)
+        if value.dtype.kind not in "fiub":
+            return f"an array of {value.dtype}"
         if value.ndim == 0:
-            return _show(float(value))
-        text = np.array2string(value, precision=6, separator=", ", threshold=24, edgeitems=2, max_line_width=10_000)
-        return " ".join(text.split())
+            return show(value[()])
+        if value.size > AT_MOST:
+            first = ", ".join(_of_array(number) for number in value.ravel()[:AT_MOST])
+            return f"[{first}, ...] of shape {value.shape}"
+        return _nested(value)
+    if isinstance(value, np.integer | np.bool_):
+        return str(value)
     return repr(value)[:80]
+
+
+def _nested(array: np.ndarray) -> str:
+    if array.ndim == 0:
+        return _of_array(array[()])
+    return f"[{', '.join(_nested(row) for row in array)}]"
+
+
+def _of_array(number) -> str:
+    return _digits(float(number), 6) if isinstance(number, np.floating) else str(number)
+
+
+def _digits(number: float, digits: int) -> str:
+    """Plain digits where they fit: 0.00002 and not 2e-05."""
+    if not math.isfinite(number):
+        return str(number)
+    if number.is_integer() and abs(number) < 1e12:
+        return f"{number:.1f}"
+    if 1e-7 <= abs(number) < 1e12:
+        return np.format_float_positional(number, digits, unique=False, fractional=False, trim="-")
+    return f"{number:.{digits}g}"

@@ -6,40 +6,50 @@ import numpy as np
 import pytest
 
 from grading.phrasebook import explain_error
+from meintorch.layers import Linear
 from meintorch.tensor import Tensor
 from meintorch.value import Value
 from tests._helpers import (
     CheckFailed,
     ask,
+    axis_arguments,
     check_binary_gradient,
     check_close,
     check_derivative,
+    check_every_axis,
     check_freed,
     check_grad,
     check_gradient,
     check_rule,
+    check_twice,
+    count_living,
     explain_numbers,
     explain_shape,
     explained,
+    nothing_else_changes,
+    show,
     which_formula,
 )
+
+TABLE = np.arange(12.0).reshape(4, 3)
 
 
 @pytest.mark.parametrize(
     ("actual", "expected", "words"),
     [
-        ((3, 2), (2, 3), "turned around"),
-        ((4, 3), (3,), "broadcasting stretched it to"),
-        ((4, 3), (4, 1), "broadcasting stretched it to"),
-        ((4,), (4, 1), "axis of size 1 was lost"),
+        (TABLE.T, TABLE, "turned around"),
+        (TABLE, TABLE.sum(0), "broadcasting stretched it to"),
+        (TABLE, TABLE.sum(1, keepdims=True), "broadcasting stretched it to"),
+        (np.ones(4), np.ones((4, 1)), "axis of size 1 was lost"),
     ],
 )
-def test_a_wrong_shape_is_explained(actual, expected, words):
+def test_a_wrong_shape_is_explained_where_the_numbers_agree(actual, expected, words):
     assert words in explain_shape(actual, expected)
+    assert explain_shape(actual + 1.0, expected) is None
 
 
 def test_a_shape_that_tells_nothing_is_not_explained():
-    assert explain_shape((5,), (3, 2)) is None
+    assert explain_shape(np.ones(5), np.ones((3, 2))) is None
 
 
 @pytest.mark.parametrize(
@@ -67,9 +77,26 @@ def test_zero_is_no_missing_gradient_where_no_gradient_is_meant():
     assert explain_numbers(np.array(0.0), np.array(1.0), gradient=False) is None
 
 
+class Lie(float):
+    """A number that agrees with everybody."""
+
+    def __sub__(self, other):
+        return 0.0
+
+
 @pytest.mark.parametrize(
     ("actual", "expected", "words"),
     [
+        (0, 0.1, "it is 0, expected 0.1"),
+        (np.array([0, 1]), np.array([0.5, 1.5]), "is int64, expected float64"),
+        (np.array([0, 1]), [0.5, 1.5], "is int64, expected float64"),
+        (np.float16(0.1), 0.1, "of type float16"),
+        (True, 1.0, "it is True of type bool"),
+        (Lie(3.0), 6.0, "of type Lie"),
+        (np.ma.masked_array([3.0]), np.array([6.0]), "of type MaskedArray"),
+        (np.float32([0.1]), np.float32([0.100001]), "it is [0.1], expected [0.100001]"),
+        (np.array([1e-5]), np.array([2e-5]), "it is [0.00001], expected [0.00002]"),
+        (np.array([123456789.0]), np.array([0.0]), "it is [123456789.0], expected [0.0]"),
         (3.0, 6.0, "it is 3.0, expected 6.0"),
         (np.array([1.0]), np.array([1.0, 1.0]), "has shape (1,), expected (2,)"),
         (np.float32([1.0]), np.array([1.0]), "is float32, expected float64"),
@@ -85,12 +112,159 @@ def test_a_difference_is_a_failure_that_shows_both(actual, expected, words):
     assert words in str(failure.value)
 
 
+def test_of_many_numbers_the_first_wrong_one_is_shown():
+    wanted = np.arange(12.0).reshape(3, 4)
+    actual = wanted.copy()
+    actual[1, 2:] = 0.0
+    with pytest.raises(CheckFailed) as failure:
+        check_close(actual, wanted, "it")
+    assert str(failure.value) == "it[1, 2] is 0.0, expected 6.0 (2 of 12 numbers differ)"
+
+
+def test_a_message_shows_eight_numbers_of_an_array_at_most():
+    assert show(np.arange(8.0)) == "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]"
+    assert show(np.arange(12.0).reshape(3, 4)) == "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, ...] of shape (3, 4)"
+
+
+def test_float32_is_compared_with_the_nearest_float32():
+    check_close(np.float32(0.1), 0.1, "it")
+    check_close(np.float32([0.1]), [0.1], "it")
+
+
+@pytest.mark.parametrize("number", [1, np.int64(1), np.float64(1.0), np.float32(1.0), np.array(1.0)])
+def test_a_number_may_come_in_any_plain_type(number):
+    check_close(number, 1.0, "it")
+
+
+def test_integers_are_said_to_cut_numbers_only_where_they_did():
+    with pytest.raises(CheckFailed) as failure:
+        check_close(np.array([0, 1]), np.array([0.5, 1.5]), "it")
+    assert "cuts off" in failure.value.diagnosis
+    with pytest.raises(CheckFailed) as failure:
+        check_close(np.array([7, 1]), np.array([0.5, 1.5]), "it")
+    assert failure.value.diagnosis is None
+
+
+def test_promoted_is_said_of_a_wider_float_with_the_right_numbers_alone():
+    for actual, told in (([0.1, 0.2], True), ([0.3, 0.2], False)):
+        with pytest.raises(CheckFailed) as failure:
+            check_close(np.array(actual), np.float32([0.1, 0.2]), "it")
+        assert ("promoted" in (failure.value.diagnosis or "")) is told
+    with pytest.raises(CheckFailed) as failure:
+        check_close(np.float32([0.1, 0.2]), np.array([0.1, 0.2]), "it")
+    assert failure.value.diagnosis is None
+
+
+def rule_of(x, slope):
+    """x squared, with a rule that is right, or not."""
+    out = Tensor(x.data * x.data, (x,), "square")
+    out._backward = lambda upstream: setattr(x, "grad", x.grad + slope(x.data) * upstream)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("slope", "told"),
+    [
+        (lambda x: x, "It is half of what it should be."),
+        (lambda x: 0.0 * x, "Nothing has arrived: it is still zero."),
+        (lambda x: -2.0 * x, "The size is right and the sign is wrong."),
+        (lambda x: 4.0 * x + (x - 4.0) * (x - 2.0), None),  # twice as much at 4 and at 2, and nowhere else
+    ],
+)
+def test_a_general_sentence_is_said_only_where_other_numbers_agree(slope, told):
+    wanted = [np.array([8.0, 4.0])]
+    with pytest.raises(CheckFailed) as failure:
+        check_rule(lambda x: rule_of(x, slope), {"x": Tensor([4.0, 2.0])}, np.ones(2), wanted, of="x ** 2")
+    assert failure.value.diagnosis == told
+    assert failure.value.general
+
+
+def test_without_other_numbers_no_general_sentence_is_said():
+    with pytest.raises(CheckFailed) as failure:
+        check_close(np.array([1.0, 2.0]), np.array([2.0, 4.0]), "it")
+    assert failure.value.diagnosis is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda model: setattr(model, "bias", Tensor([0.0])), "model.bias"),
+        (lambda model: setattr(model, "training", False), "model.training is False, and was not there before"),
+        (lambda model: setattr(model.weight, "data", model.weight.data + 1.0), "model.weight.data is [[2.0], [3.0]]"),
+        (lambda model: setattr(model.weight, "data", model.weight.data.astype(np.float32)), "model.weight.data"),
+        (lambda model: setattr(model.weight, "requires_grad", False), "model.weight"),
+        (lambda model: delattr(model, "bias"), "model.bias is not there, and was None before"),
+    ],
+)
+def test_what_a_call_changes_besides_is_found(change, words):
+    model = Linear(2, 1, bias=False)
+    model.weight.data[...] = [[1.0], [2.0]]
+    with nothing_else_changes("layer(x)", model=model):
+        model(Tensor([[1.0, 2.0]]))
+    with pytest.raises(CheckFailed) as failure, nothing_else_changes("layer(x)", model=model):
+        change(model)
+    assert words in str(failure.value)
+
+
+def test_numbers_lists_and_random_generators_that_change_are_found():
+    for thing, change in (
+        (np.zeros(2), lambda array: array.__setitem__(0, 1.0)),
+        ([1, 2], lambda numbers: numbers.append(3)),
+        ({"t": 1}, lambda numbers: numbers.update(t=2)),
+        (np.random.default_rng(0), lambda rng: rng.random()),
+    ):
+        with pytest.raises(CheckFailed, match="after the call, it"), nothing_else_changes("the call", it=thing):
+            change(thing)
+
+
+def test_a_second_call_that_gives_something_else_is_found():
+    numbers = iter([1.0, 1.0, 1.0, 2.0])
+    check_twice(lambda: next(numbers), 1.0, "next(numbers)")
+    with pytest.raises(CheckFailed, match=r"called a second time, is 2\.0, expected 1\.0"):
+        check_twice(lambda: next(numbers), 1.0, "next(numbers)")
+
+
+def test_an_axis_comes_in_every_form_that_numpy_takes():
+    forms = axis_arguments(3)
+    assert {None, 0, 2, -1, -3, (0,), (0, 1), (1, 0), (2, 0), (-2, -1), (0, -1), (2, 1, 0)} <= set(forms)
+    assert len([axis for axis in forms if type(axis) is np.int64]) == 3
+    assert axis_arguments(2, several=False) == [-2, -1, 0, 1, 0, 1]
+
+
+def test_every_axis_is_tried_forward_and_backward():
+    def one_by_one(x, axis):
+        out = x.sum(axis)
+
+        def _backward(upstream):
+            for one in [axis] if isinstance(axis, int | np.integer) else axis or ():
+                upstream = np.expand_dims(upstream, one)
+            x.grad += np.full_like(x.data, upstream)
+
+        out._backward = _backward
+        return out
+
+    array = np.arange(24.0).reshape(2, 3, 4)
+    wanted = lambda array, axis: array.sum(axis=axis)  # noqa: E731
+    check_every_axis(lambda x, axis: x.sum(axis), wanted, array, "sum", Tensor)
+    with pytest.raises((CheckFailed, ValueError)) as failure:
+        check_every_axis(one_by_one, wanted, array, "sum", Tensor)
+    assert "Several axes may come in any order" in failure.value.diagnosis
+
+
+def test_what_stays_alive_can_be_counted():
+    before = count_living(Tensor)
+    kept = [Tensor(1.0) for _ in range(5)]
+    assert count_living(Tensor) == before + 5
+    del kept
+    assert count_living(Tensor) == before
+
+
 def test_a_learners_own_equality_is_not_asked():
     class Agreeable(np.ndarray):
         def __eq__(self, other):
             return np.ones(self.shape, bool)
 
-    with pytest.raises(CheckFailed):
+    with pytest.raises(CheckFailed, match="of type Agreeable"):
         check_close(np.array([1.0]).view(Agreeable), np.array([2.0]), "it")
 
 

@@ -57,12 +57,17 @@ def explain(folder: Path, chapter: Chapter, checks: list[Check], results: dict[s
     frames = _frames_at_the_call(folder, chapter, [check for check in checks if check.name in stopped], tasks, timeout)
     for name, number in stopped.items():
         result, (its_chapter, task) = results[name], after[number]
-        what, here = INSTEAD.get(number, (task.title, f"what the chapters up to {chapter.number} have"))
         result.status, result.kind = "failed", ""
         result.message = f"This runs into the TODO of {number} {task.title}, a task of chapter {its_chapter.number}."
-        result.diagnosis = f"{what} comes in chapter {its_chapter.number}; here: {here}."
+        result.diagnosis = coming(number, task.title, chapter.number)
         result.frames = frames.get(name, [])
         result.location = result.frames[-1] if result.frames else None
+
+
+def coming(number: str, title: str, chapter: str) -> str:
+    """What a task of a later chapter is about, and what there is in its place in this one."""
+    what, here = INSTEAD.get(number, (title, f"what the chapters up to {chapter} have"))
+    return f"{what} comes in chapter {number[:2]}; here: {here}."
 
 
 def _frames_at_the_call(

@@ -8,13 +8,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grading import later, launch, regions, stage
+from grading import later, launch, phrasebook, regions, stage
 from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task, chapters, order
 from grading.files import read_source
 from grading.gradable import NotGradable
 from grading.launch import Result
 from grading.notes import EditedTests, files_without_effect
-from grading.phrasebook import explain_error
 from grading.stubs import stub_of
 
 SCHEMA = "meintorch/report/v1"
@@ -160,13 +159,14 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def place_of(package: Path, part: Part) -> dict:
-    """Where the answer to a task stands in the learner's own file, as {"file", "line", "first", "last"}."""
+    """Where the answer to a task stands in the learner's own file, as {"file", "line", "first", "last", "answer"}."""
     source = read_source(package / part.file)
-    place = regions.locate(source, part.region)
+    place, file = regions.locate(source, part.region), f"meintorch/{part.file}"
     if place is None:
         line = regions.definition_line(source, part.region.qualname)
-        return {"file": f"meintorch/{part.file}", "line": line, "first": 0, "last": -1}
-    return {"file": f"meintorch/{part.file}", "line": place.line, "first": place.first, "last": place.last}
+        return {"file": file, "line": line, "first": 0, "last": -1, "answer": ""}
+    answer = "\n".join(source.split("\n")[place.first - 1 : place.last])
+    return {"file": file, "line": place.line, "first": place.first, "last": place.last, "answer": answer}
 
 
 def first_to_do(report: Report, package: Path) -> dict | None:
@@ -268,9 +268,7 @@ def _judge(
                     (frame for frame in result.frames[::-1] if _is_in(places, frame)), result.location
                 )
             if result.status in ("failed", "error") and result.kind and not result.is_check:
-                if not result.diagnosis:
-                    result.diagnosis, result.explained = explain_error(result.kind, result.message), True
-                result.message = _sentence(result)
+                _explain(result, task, places)
             if todo:
                 result.message = f"stops at the TODO of {todo}"
                 if todo == task.id and task.revisits:
@@ -296,6 +294,19 @@ def _judge(
             report = TaskReport(task, "error", own)
         reports.append(report)
     return reports
+
+
+def _explain(result: Result, task: Task, places: dict[Part, dict]) -> None:
+    """Put an error of Python's or NumPy's into words. What a probe has found comes first unless the error tells all."""
+    where = result.location
+    part = next((part for part, place in places.items() if _is_in({part: place}, where)), _part_for(task, result))
+    spot = phrasebook.Spot(task.id[:2], part, where.get("source") or "", places[part]["answer"])
+    cause = phrasebook.cause_of_error(result.kind, result.message, spot)
+    if cause:
+        result.diagnosis = cause
+    elif not result.diagnosis:
+        result.diagnosis, result.explained = phrasebook.explain_error(result.kind, result.message, spot), True
+    result.message = _sentence(result)
 
 
 def _todo_of(result: Result, places: dict[Part, dict]) -> str | None:

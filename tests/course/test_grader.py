@@ -246,6 +246,24 @@ def test_names_of_functions_keep_their_underscores():
     assert screen.sentence_of("test_each_factor_gets_its_partner") == "each factor gets its partner"
 
 
+def test_no_line_ends_inside_of_an_array_that_fits_on_one(capsys):
+    array = "[" + ", ".join(["0.125"] * 8) + "]"
+    screen.paragraph(f"softmax(z, -1) of one row: the result is {array}, expected {array}")
+    assert [line.strip() for line in capsys.readouterr().out.split("\n")] == [
+        "softmax(z, -1) of one row: the result is",
+        f"{array}, expected",
+        array,
+        "",
+    ]
+    rows = [f"[{', '.join(['0.125'] * 6)}]"] * 4
+    screen.paragraph(f"x.grad is [{', '.join(rows)}]")
+    shown = capsys.readouterr().out.rstrip().split("\n")
+    assert len(shown) == 4
+    assert all(line.count("[0.125") == line.count("0.125]") == 1 for line in shown)
+    screen.paragraph("a ] stands alone, and so [ does this: " + "word " * 30)
+    assert max(map(len, capsys.readouterr().out.split("\n"))) <= screen.WIDTH
+
+
 def test_a_failure_is_placed_where_its_check_looks(grader, package):
     body = "for parameter in parameters:\n    parameter.data = change[: parameter.size].reshape(parameter.shape)\n"
     folder = package("reference", {"13.1": ["reference", body]})
@@ -603,11 +621,27 @@ def test_a_file_of_the_learners_beside_the_grader_does_not_disturb_it(grader, ch
     assert grader("02", "--solution").returncode == 0
 
 
-def test_a_folder_without_a_package_is_wrong_usage(grader, tmp_path):
-    (tmp_path / "empty").mkdir()
-    done = grader("02", "--package", tmp_path / "empty")
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (".", "the package is in meintorch: --package meintorch"),
+        ("solutions", "the package is in solutions/meintorch: --package solutions/meintorch"),
+        ("meintorch/tensor.py", "the package is in meintorch: --package meintorch"),
+        ("handed-in", "the package is in handed-in/ada/meintorch: --package handed-in/ada/meintorch"),
+        ("README.md", "that is a file, and a folder is wanted"),
+        ("empty", "there is no Python file of the course in that folder"),
+        ("chapters", "there is no Python file of the course in that folder"),
+        ("grading", "there is no Python file of the course in that folder"),
+    ],
+)
+def test_a_folder_without_a_package_is_wrong_usage_and_the_one_that_was_meant_is_named(checkout, folder, words):
+    shutil.copytree(course.REFERENCE, checkout / "handed-in" / "ada" / "meintorch")
+    (checkout / "README.md").write_text("", encoding="utf-8")
+    (checkout / "empty").mkdir()
+    done = run_the_grader(checkout, "02", "--package", folder)
     assert done.returncode == 2
-    assert "no Python file" in done.stderr
+    assert words in done.stderr.replace("\\", "/")
+    assert done.stdout == ""
 
 
 def test_ctrl_c_while_a_temporary_folder_is_removed_leaves_nothing_of_it(monkeypatch):

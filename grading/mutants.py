@@ -171,7 +171,7 @@ def _of_assignment(source: _Source, node: ast.Assign) -> Iterator[Edit]:
         yield source.replaced(value, _whole(source, value))
     first, last = source.span(target)[1], source.span(value)[0]
     yield first, last, " += "  # what an earlier call has left stays in it
-    if isinstance(value, ast.Name | ast.Attribute | ast.Constant):
+    if isinstance(value, ast.Name | ast.Attribute) or getattr(value, "value", None) is True:
         yield source.replaced(value, f"not {name}")  # back again at the second call
 
 

@@ -103,8 +103,8 @@ def cause_of_error(kind: str, message: str, spot: Spot | None = None) -> str | N
         return "These Tensors have no **. Which of their functions computes it, or which of NumPy's, on their arrays?"
     if message.startswith("array split does not result in an equal division"):
         return (
-            "np.split(x, n) makes n pieces of one size. For others it takes the places where to cut, as a list: "
-            "all but the last of np.cumsum(sizes)."
+            "np.split(x, n) makes n pieces of one size: the cuts are at equal distances. Other cuts it takes as "
+            "places: all but the last of np.cumsum(sizes)."
         )
     return None
 

@@ -83,7 +83,7 @@ def test_a_failure_shows_evidence_place_cause_and_next_step(grader, checkout):
     place = read_source(checkout / "meintorch" / "tensor.py").split("\n").index(" " * 12 + OVERWRITING.split("\n")[0])
     assert "02.2 Multiply: a tensor times itself gets both shares" in shown
     assert f"meintorch/tensor.py, line {place + 1}" in shown
-    assert "x.grad is [3., 4.], expected [6., 8.]" in shown
+    assert "x.grad is [3.0, 4.0], expected [6.0, 8.0]" in shown
     assert "Is there an = where += belongs?" in " ".join(shown.split())
     assert "Next: python grader.py hint 02.2" in shown
 
@@ -463,7 +463,7 @@ def test_gradescope_gets_a_point_for_every_check(grader, checkout):
     assert document["score"] == sum(test["score"] for test in document["tests"])
     wrong = next(test for test in document["tests"] if "times itself" in test["name"])
     assert (wrong["score"], wrong["max_score"], wrong["status"]) == (0, 1, "failed")
-    assert "expected [6., 8.]" in wrong["output"]
+    assert "expected [6.0, 8.0]" in wrong["output"]
 
 
 def test_exercism_gets_status_message_and_the_tests_own_code(grader, checkout):

@@ -14,6 +14,7 @@ import pytest
 
 from grading import course, watch
 from grading.files import read_source
+from grading.report import grade
 from tests.course.conftest import answer
 
 PATIENCE = 60.0  # seconds, for a busy machine
@@ -268,6 +269,12 @@ def test_to_go_on_without_a_terminal_is_no_mistake(monkeypatch):
         with watch._single_keys(True):
             os.close(ours)
             signal.raise_signal(signal.SIGCONT)
+
+
+def test_a_hint_for_what_waits_for_another_task_says_which(package, capsys):
+    chapter, task = course.find_task("03.7")
+    watch._hint(grade(chapter, package("reference", {"03.3": "stub"}), task))
+    assert "A hint comes with what this waits for: python grader.py 03.3" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("way", [(), ("--poll",)], ids=["as it is", "polling"])

@@ -304,6 +304,8 @@ def used_twice(operation: Callable, a, b, upstream, wanted_a, wanted_b) -> Probe
     def probe():
         operation(a, b)._backward(upstream)
         if np.allclose(a.grad, wanted_a) and np.allclose(b.grad, wanted_b):
+            if _counts_both_uses(operation, a, upstream):
+                return None
             b.grad = b.grad * 3.0
             operation(a, b)._backward(upstream)  # on top of what is there now
             if np.allclose(a.grad, np.multiply(wanted_a, 2.0)) and np.allclose(b.grad, np.multiply(wanted_b, 4.0)):
@@ -321,6 +323,15 @@ def used_twice(operation: Callable, a, b, upstream, wanted_a, wanted_b) -> Probe
         return None
 
     return probe
+
+
+def _counts_both_uses(operation: Callable, x, upstream) -> bool:
+    """Is the gradient right where both inputs are one and the same? Moving all its numbers by a little shows it."""
+    x = _fresh({"x": x})[0]
+    operation(x, x)._backward(upstream)
+    moved = [type(x)(x.data + step) for step in (1e-6, -1e-6)]
+    ends = [np.sum(upstream * np.asarray(operation(one, one).data)) for one in moved]
+    return bool(np.isclose(np.sum(x.grad), (ends[0] - ends[1]) / 2e-6, rtol=1e-5))
 
 
 def which_formula(look: Callable, ways: dict) -> Probe:
@@ -601,7 +612,7 @@ def axis_arguments(ndim: int, several: bool = True) -> list:
 
     several  tuples of axes and None (all of them) too, as in a sum; without it only one axis, as in softmax
     """
-    single = [*range(-ndim, ndim), *map(np.int64, range(ndim))]
+    single = [*range(ndim), *range(-ndim, 0), *map(np.int64, range(ndim))]
     if not several:
         return single
     orders = [axes for count in range(1, ndim + 1) for axes in itertools.permutations(range(ndim), count)]

@@ -39,7 +39,7 @@ def test_the_gradients_of_an_xor_network_match_central_differences():
     """Seventeen numbers in two layers. Nobody wrote down a derivative for them."""
     model = xor_network(seed=0)
     loss_of(model).backward()
-    parameters = model.named_parameters()
+    parameters = dict(model.named_parameters())
     if sum(parameter.size for parameter in parameters.values()) != 17:
         raise CheckFailed(f"the network has the parameters {named(parameters)}, expected 17 numbers in four tensors")
     for name, parameter in parameters.items():
@@ -101,7 +101,7 @@ def test_a_tensor_in_two_places_is_listed_once():
     """Under either of its names. Two tensors that hold the same numbers are two all the same."""
     shared, same_numbers = Tensor([1.0]), Tensor([1.0])
     inner = Box(weight=shared)
-    found = Box(first=inner, second=inner, tied=shared, other=same_numbers).named_parameters()
+    found = dict(Box(first=inner, second=inner, tied=shared, other=same_numbers).named_parameters())
     listed = [id(parameter) for parameter in found.values()]
     if sorted(listed) != sorted([id(shared), id(same_numbers)]):
         message = (
@@ -624,7 +624,7 @@ def check_out(out, wanted, what: str, probe=None, tolerance: float = 1e-9) -> No
 
 def check_parameters(module: Module, wanted: dict) -> None:
     """Every tensor under its name, and no other. Their order is free."""
-    found = module.named_parameters()
+    found = dict(module.named_parameters())
     if set(found) == set(wanted) and all(found[name] is wanted[name] for name in wanted):
         return
     other = [name for name, one in found.items() if not isinstance(one, Tensor)]
@@ -694,14 +694,14 @@ def which_part() -> str | None:
         "Two tensors with the same numbers are taken for one.": (Box(a=a, b=Tensor([5.0])), None),
     }
     for cause, (module, wanted) in cases.items():
-        found = list(module.named_parameters().values())
+        found = list(dict(module.named_parameters()).values())
         if wanted is None:
             right = len(found) == 2
         else:
             right = sorted(map(id, found)) == sorted(map(id, wanted))
         if not right:
             return cause
-    names = list(Box(inner=Box(a=a)).named_parameters())
+    names = list(dict(Box(inner=Box(a=a)).named_parameters()))
     if names != ["inner.a"]:
         return f"The tensors are right, but the a in a module called inner is named {names[0]!r}, not 'inner.a'."
     return None

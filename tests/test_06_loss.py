@@ -20,9 +20,12 @@ from tests._helpers import (
     check_freed,
     check_grad,
     check_gradient,
+    check_no_overflow,
     check_rule,
+    check_twice,
     explained,
     first_that_tells,
+    nothing_else_changes,
     which_formula,
 )
 
@@ -48,7 +51,8 @@ def test_the_gradient_of_cross_entropy_is_softmax_minus_one_hot():
 
 @pytest.mark.task("06.1")
 def test_every_error_is_squared():
-    loss = mse_loss(Tensor([3.0, 5.0, 0.0, 1.0]), [1.0, 5.0, 3.0, 0.0], "none")
+    prediction, target = Tensor([3.0, 5.0, 0.0, 1.0]), [1.0, 5.0, 3.0, 0.0]
+    loss = explained(lambda: mse_loss(prediction, target, "none"), which_square, no_power)
     wanted = np.array([4.0, 0.0, 9.0, 1.0])
     check_loss(loss, wanted, 'mse_loss([3, 5, 0, 1], [1, 5, 3, 0], "none")', probe=which_square)
 
@@ -73,17 +77,8 @@ def test_a_prediction_is_pulled_towards_its_target():
 
 
 @pytest.mark.task("06.1")
-def test_squared_errors_stay_in_float32():
-    prediction = Tensor(np.float32([3.0, 5.0]))
-    loss = mse_loss(prediction, np.array([1.0, 5.0]))
-    check_loss(loss, np.float32(2.0), "mse_loss of a float32 prediction and a float64 target", probe=which_square)
-    loss.backward()
-    check_close(
-        prediction.grad,
-        np.float32([2.0, 0.0]),
-        "mse_loss of a float32 prediction:\nprediction.grad",
-        probe=which_square,
-    )
+def test_squared_errors_stay_in_float32_and_change_nothing():
+    check_float32(mse_loss, [3.25, 5.0], [1.0, 5.0], 2.53125, [2.25, 0.0], which_square)
 
 
 @pytest.mark.task("06.2")
@@ -120,12 +115,8 @@ def test_only_scores_before_the_margin_are_pushed():
 
 
 @pytest.mark.task("06.2")
-def test_the_hinge_loss_stays_in_float32():
-    scores = Tensor(np.float32([0.5, 3.0]))
-    loss = hinge_loss(scores, np.array([1, 1]))
-    check_loss(loss, np.float32(0.25), "hinge_loss of float32 scores", probe=which_margin)
-    loss.backward()
-    check_close(scores.grad, np.float32([-0.5, 0.0]), "hinge_loss of float32 scores:\nscores.grad", probe=which_margin)
+def test_the_hinge_loss_stays_in_float32_and_changes_nothing():
+    check_float32(hinge_loss, [0.5, 3.0], [1, 1], 0.25, [-0.5, 0.0], which_margin)
 
 
 @pytest.mark.task("06.3")
@@ -156,21 +147,18 @@ def test_only_what_was_picked_gets_a_gradient():
 def test_the_classes_are_the_last_axis_however_many_stand_in_front():
     """Two sentences of two words each; and one row alone."""
     table = np.array([[[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]], [[-7.0, -8.0, -9.0], [-10.0, -11.0, -12.0]]])
-    loss = nll_loss(Tensor(table), [[0, 1], [2, 0]], "none")
+    loss = explained(lambda: nll_loss(Tensor(table), [[0, 1], [2, 0]], "none"), which_pick, only_a_table)
     wanted = np.array([[1.0, 5.0], [9.0, 10.0]])
     what = 'nll_loss of shape (2, 2, 3), with labels [[0, 1], [2, 0]] and "none",'
-    check_loss(loss, wanted, what, probe=first_that_tells(which_pick, second_axis))
-    check_loss(nll_loss(Tensor(table[0, 0]), 2), 3.0, "nll_loss([-1, -2, -3], 2)", which_pick)
+    check_loss(loss, wanted, what, probe=first_that_tells(which_pick, second_axis, only_a_table))
+    loss = explained(lambda: nll_loss(Tensor(table[0, 0]), 2), which_pick, only_a_table)
+    check_loss(loss, 3.0, "nll_loss([-1, -2, -3], 2)", first_that_tells(which_pick, only_a_table))
 
 
 @pytest.mark.task("06.3")
-def test_picking_stays_in_float32():
-    rows = Tensor(np.float32([[-1.0, -2.0, -3.0], [-3.0, -4.0, -5.0]]))
-    loss = nll_loss(rows, [0, 1])
-    check_loss(loss, np.float32(2.5), "nll_loss of float32 log-probabilities", probe=which_pick)
-    loss.backward()
-    wanted = np.float32([[-0.5, 0.0, 0.0], [0.0, -0.5, 0.0]])
-    check_close(rows.grad, wanted, "nll_loss of float32 log-probabilities x:\nx.grad", probe=which_pick)
+def test_picking_stays_in_float32_and_changes_nothing():
+    rows, wanted = [[-1.25, -2.0, -3.0], [-3.0, -4.0, -5.0]], [[-0.5, 0.0, 0.0], [0.0, -0.5, 0.0]]
+    check_float32(nll_loss, rows, [0, 1], 2.625, wanted, which_pick)
 
 
 @pytest.mark.task("06.4")
@@ -229,15 +217,15 @@ def test_the_fused_rule_adds_to_the_gradient_that_is_there():
 
 
 @pytest.mark.task("06.4")
-def test_the_fused_rule_gives_the_same_when_it_runs_twice():
-    logits = Tensor(np.log([[1.0, 3.0]]))
-    loss = cross_entropy(logits, [1], "none")
-    for run in (1.0, 2.0):
-        loss._backward(np.array([4.0]))
-        what = (
-            f'cross_entropy(log([[1, 3]]), [1], "none"), its rule called {run:g} times with upstream [4]:\nlogits.grad'
-        )
-        check_close(logits.grad, run * np.array([[1.0, -1.0]]), what, probe=which_difference)
+def test_the_fused_rule_gives_the_same_when_it_runs_twice_and_leaves_the_labels_alone():
+    logits, labels = Tensor(np.log([[1.0, 3.0]])), np.array([1])
+    loss = cross_entropy(logits, labels, "none")
+    with nothing_else_changes("the rule", labels=labels, logits=logits):
+        for run in (1.0, 2.0):
+            loss._backward(np.array([0.5]))
+            what = f'cross_entropy(log([[1, 3]]), [1], "none"), its rule called {run:g} times with upstream [0.5]'
+            wanted = run * np.array([[0.125, -0.125]])
+            check_close(logits.grad, wanted, f"{what}:\nlogits.grad", probe=which_difference)
 
 
 @pytest.mark.task("06.4")
@@ -302,6 +290,7 @@ def test_logits_of_ten_thousand_give_numbers_and_no_inf():
         what = f"z = [1e4, 1e4, -1e4, -1e4], t = [1, 0, 1, 0] in {np.dtype(dtype)}:\n"
         check_close(losses, np.array([0.0, 1e4, 1e4, 0.0], dtype), f"{what}the array of losses", probe=which_binary)
         check_close(slope, np.array([0.0, 1.0, -1.0, 0.0], dtype), f"{what}the array of slopes", probe=which_binary)
+        check_no_overflow(lambda z=z, t=t: both(z, t), "z = [10000, 10000, -10000, -10000]")
 
 
 @pytest.mark.task("06.5")
@@ -317,10 +306,11 @@ def test_the_mean_of_binary_losses_divides_the_slopes_by_their_number():
 
 @pytest.mark.task("06.5")
 def test_logits_and_targets_are_left_as_they_were():
-    z, t = np.array([2.0, -1.0]), np.array([1.0, 0.0])
-    both(z, t)
-    check_close(z, np.array([2.0, -1.0]), "z = [2, -1], t = [1, 0]:\nafterwards z", probe=changed)
-    check_close(t, np.array([1.0, 0.0]), "z = [2, -1], t = [1, 0]:\nafterwards t", probe=changed)
+    z, t, yes = np.log([3.0, 1.0 / 3.0]), np.array([0.25, 0.5]), np.array([0.75, 0.25])
+    what = "stable_binary_cross_entropy(log([3, 1/3]), [0.25, 0.5])"
+    losses = -t * np.log(yes) - (1.0 - t) * np.log(1.0 - yes)
+    check_twice(lambda: both(z, t)[0], losses, f"{what}[0]", which_binary, z=z, t=t)
+    check_twice(lambda: both(z, t)[1], yes - t, f"{what}[1]", which_binary, z=z, t=t)
 
 
 # The harder suite: python grader.py 06 --goal
@@ -459,6 +449,20 @@ def check_loss(loss, expected, what, probe=None):
     check_close(loss.data if isinstance(loss, Tensor) else loss, expected, what, probe=probe)
 
 
+def check_float32(loss, array, others, wanted, wanted_gradient, probe):
+    """In float32, and twice: a loss and its gradient. What goes in stays as it is."""
+    x, others, what = Tensor(np.float32(array)), np.array(others), f"{loss.__name__} of float32 numbers"
+
+    def once():
+        out = loss(x, others)
+        check_loss(out, np.float32(wanted), what, probe)
+        return out.data
+
+    check_twice(once, np.array(wanted, np.float32), what, probe, x=x, others=others)
+    loss(x, others).backward()
+    check_close(x.grad, np.float32(wanted_gradient), f"{what} x:\nx.grad", probe=probe)
+
+
 def number_by_number(call):
     """What call() gives. Is an array compared as a whole in it?"""
     try:
@@ -475,6 +479,22 @@ def only_two_axes():
     """Is the rule right for a table, and only for a table?"""
     if np.allclose(from_the_rule(LOGS, RIGHT, np.ones(2)), np.exp(log_of_softmax(LOGS)) - HOT):
         return "For a table it is right. The labels may have another number of axes, none at all included."
+    return None
+
+
+def only_a_table():
+    """Does picking work for a table, and only for a table?"""
+    if np.allclose(nll_loss(Tensor(LOGS), RIGHT, "none").data, -PICKED):
+        return "For a table it is right. The labels may have another number of axes, none at all included."
+    return None
+
+
+def no_power():
+    try:
+        mse_loss(Tensor([1.0]), [0.0])
+    except TypeError as error:
+        if " ^" in str(error):
+            return "In Python ^ is no power, it compares bits: a square is ** 2, or a product with itself."
     return None
 
 
@@ -640,6 +660,7 @@ which_margin = first_that_tells(
 LOGS, RIGHT = np.array([[-1.0, -2.0, -4.0], [-0.5, -3.0, -2.5]]), np.array([2, 0])
 HOT = np.eye(3)[RIGHT]
 PICKED = (LOGS * HOT).sum(axis=-1)
+ROWS_MEET = "@ multiplies every row with the one-hot rows of all: * stays within the row."
 which_pick = first_that_tells(
     which_formula(
         lambda: nll_loss(Tensor(LOGS), RIGHT, "none").data,
@@ -664,6 +685,9 @@ which_pick = first_that_tells(
                 -PICKED.sum()
             ),
             "The sign is wrong, and the rows are summed too: the classes are the last axis.": PICKED.sum(),
+            "@ multiplies every row with the one-hot rows of all: * stays within the row.": -(LOGS @ HOT.T).sum(
+                axis=-1
+            ),
             "What arrives are log-probabilities already: this takes log_softmax once more.": -pick(
                 log_of_softmax(LOGS)
             ),
@@ -674,6 +698,13 @@ which_pick = first_that_tells(
         lambda way: nll_loss(Tensor(LOGS), RIGHT, way), -PICKED, {"the number of classes": 3, "all the numbers": 6}
     ),
     cut_off(lambda x: nll_loss(x, RIGHT), LOGS, "the log-probabilities"),
+    which_formula(
+        lambda: nll_loss(Tensor(LOGS), np.array([1, 0]), "none").data,
+        {
+            "The labels pick whole rows: they are to pick one number in each row.": -LOGS[[1, 0]],
+            ROWS_MEET: -LOGS[:, [1, 0]],
+        },
+    ),
 )
 
 
@@ -793,10 +824,6 @@ which_difference = first_that_tells(
 Z, T = np.array([2.0, -1.0, 0.5]), np.array([1.0, 0.0, 0.25])
 YES = 1.0 / (1.0 + np.exp(-Z))
 RIGHT_LOSSES = np.logaddexp(0.0, Z) - Z * T
-
-
-def changed():
-    return "It was changed in place: the array belongs to others too. Compute a new one from it."
 
 
 def overflows():

@@ -719,6 +719,10 @@ which_log = first_that_tells(
             "exp undoes log, but its slope is not that of log.": [np.exp(4.0)],
             "It divides by `upstream` too: upstream is a factor, and only x stands below the line.": [1.0 / 400.0],
             "That is 1 / upstream. The slope is 1 / x: what arrives is divided by the number that went in.": [0.01],
+            "// cuts off what stands behind the point: / divides.": [0.2],
+            "That is the slope of the logarithm to the base 10, and np.log is that to the base e.": [
+                0.25 / np.log(10.0)
+            ],
             "It is turned over: what arrives stands above the line, and x below.": [0.04],
             AS_IT_IS: [1.0],
         },
@@ -741,11 +745,24 @@ which_tanh = first_that_tells(
             ],
             "It is the square of the difference. The square is that of the result alone.": [(1.0 - T) ** 2],
             "It is 1 - 2 * tanh: a square is a product of the result with itself.": [1.0 - 2.0 * T],
+            "The square of cosh is missing: the slope is 1 / cosh ** 2, or 1 - tanh ** 2.": [1.0 / np.cosh(0.5)],
+            "`upstream` is squared with the result: it is a factor, for the whole slope.": [0.1 - 10.0 * T * T],
             "It is tanh itself: its slope is 1 minus the square of that.": [T],
             AS_IT_IS: [1.0],
         },
     ),
 )
+
+
+def one_question():
+    try:
+        arrived(relu, [1.0, 2.0], [1.0, 1.0])
+    except ValueError as error:
+        if "ambiguous" in str(error):
+            return "An if asks a whole array one question. A comparison in a product asks every number its own."
+    return None
+
+
 which_relu = first_that_tells(
     read_only,
     own_function(lambda: arrived(relu, [2.0], [1.0])),
@@ -759,8 +776,14 @@ which_relu = first_that_tells(
             "Everything passes, also where x is negative.": [1.0, -1.0, 10.0, -10.0],
             "Where x is negative, the slope is taken to be -1: that is the absolute value.": [-1.0, 1.0, 10.0, -10.0],
             "It multiplies by x, and lets everything pass.": [-2.0, 2.0, 30.0, -30.0],
+            "What was held back gets a hundredth: that is the leaky relu. Here the slope is 0.": [0.01, -0.01, 10, -10],
         },
     ),
+    which_formula(
+        lambda: arrived(relu, [0.5, 3.0], [10.0, 10.0]),
+        {"3 passes, and 0.5 does not: what lies above 0 has passed, not above 1.": [0.0, 10.0]},
+    ),
+    one_question,
 )
 
 M, MG = np.array([[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]]), np.array([[10.0], [100.0]])
@@ -780,6 +803,13 @@ which_max = first_that_tells(
             "It counts the winners of all rows together. Each row has its own.": MG * WINS / 2.0,
             "It divides by the length of the row. Those that did not win have no part in it.": MG * WINS / 3.0,
             "The others get something too.": MG * (1.0 - WINS),
+            "All that arrives goes to the largest number of all. Each row has its own.": [[0.0, 0, 0], [110.0, 0, 0]],
+            "It is multiplied by the length of the row: winners are counted by their sum, not by their mean.": MG
+            * WINS
+            * 3.0,
+            "Every number gets an equal part, as in a mean. Only the largest decides.": np.broadcast_to(
+                MG / 3.0, M.shape
+            ),
         },
     ),
     which_formula(
@@ -790,13 +820,25 @@ which_max = first_that_tells(
         lambda: arrived(lambda x: largest_of(x, 1), [[2.0, 2.0], [1.0, 5.0]], [6.0, 8.0]),
         {LOST: [[3.0, 6.0], [0.0, 8.0]]},
     ),
+    only_one_axis,
 )
 
 
 def nearly():
-    if not np.array_equal(arrived(lambda x: largest_of(x, 0), [1.0, 1.0 + 1e-12], 1.0), [0.0, 1.0]):
-        return "1 and 1.000000000001 are taken for equally large. The largest is a number of x, to the last digit."
+    if np.array_equal(arrived(lambda x: largest_of(x, 0), [[1.0, 2.0], [1.0 + 1e-12, 1.0]], [1.0, 1.0])[:, 1], [1, 0]):
+        return "1 and 1.0000000000000002 are taken for equally large. The largest is a number of x, to the last digit."
     return None
+
+
+def only_one_axis():
+    """Right along one axis, and an error or other numbers along all of them?"""
+    if not np.allclose(arrived(lambda x: largest_of(x, 1), M, MG[:, 0]), MG * WINS):
+        return None
+    try:
+        right = np.allclose(arrived(largest_of, M, 1.0), M == 7.0)
+    except Exception:
+        right = False
+    return None if right else "Along one axis it is right. `axis` is a tuple of axes, or None for all of them."
 
 
 def which_tie():
@@ -830,10 +872,20 @@ def overflow():
     return None
 
 
+def nearly_one():
+    shares_found, wanted = stable_softmax(Z, 1), S
+    if shares_found.shape != S.shape or not 1e-12 < np.abs(shares_found - wanted).max() < 1e-3:
+        return None
+    if (shares_found < wanted).all():
+        return "All shares are a little too small: was something added below the line? The sum there is never below 1."
+    return "The shares are nearly right: are they rounded?"
+
+
 Z = np.log([[1.0, 2.0, 5.0], [4.0, 1.0, 1.0]])
 SQUARE = np.log([[1.0, 3.0], [4.0, 1.0]])
 P, Q = np.exp(Z), np.exp(SQUARE)
 ROWS = {"axis": 1, "keepdims": True}
+S, S2 = P / P.sum(**ROWS), Q / Q.sum(**ROWS)
 # The same without keepdims, on a square, where nothing else complains: in the sum, in the largest number, in both.
 RIGHT, SLANTED = np.exp(SQUARE - SQUARE.max(**ROWS)), np.exp(SQUARE - SQUARE.max(axis=1))
 LOST_SHARES = [
@@ -862,14 +914,16 @@ which_softmax = first_that_tells(
             "It is the logarithm of the shares, not the shares.": np.log(P / P.sum(**ROWS)),
             "The sign in exp is turned: the smallest number gets the largest share.": (1 / P) / (1 / P).sum(**ROWS),
             "It divides by the largest power, and not by the sum.": P / P.max(),
+            "It takes softmax of the shares once more.": np.exp(S) / np.exp(S).sum(**ROWS),
+            "These are powers of 2: the base is e, np.exp.": 2**Z / (2**Z).sum(**ROWS),
         },
     ),
     which_formula(lambda: stable_softmax(Z, 0), {ALWAYS_LAST: P / P.sum(**ROWS)}),
     *[which_formula(lambda: stable_softmax(SQUARE, 1), {LOST: way}) for way in LOST_SHARES],
     overflow,
+    nearly_one,
 )
 
-S, S2 = P / P.sum(**ROWS), Q / Q.sum(**ROWS)
 G, G2 = np.array([[1.0, 10.0, 3.0], [7.0, 2.0, -5.0]]), np.array([[1.0, 10.0], [7.0, 2.0]])
 which_product = first_that_tells(
     own_function(lambda: arrived(softmax, [1.0, 2.0], [1.0, 2.0])),
@@ -886,6 +940,7 @@ which_product = first_that_tells(
             "A mean of g * s stands where its sum belongs: the shares are the weights already.": S
             * (G - (G * S).mean(**ROWS)),
             OVER_ALL: S * (G - (G * S).sum()),
+            "What is taken off is a sum times the share: it is the sum of `upstream * s`.": S * (G - S * G.sum(**ROWS)),
             "That is the rule of log-softmax.": G - S * G.sum(**ROWS),
             "A plus stands where a minus belongs.": S * (G + (G * S).sum(**ROWS)),
             "The shares are multiplied in twice.": S * S * (G - (G * S).sum(**ROWS)),
@@ -898,6 +953,10 @@ which_product = first_that_tells(
     which_formula(
         lambda: arrived(lambda x: softmax(x, 0), Z, G),
         {ALWAYS_LAST: (P / P.sum(axis=0)) * (G - (G * (P / P.sum(axis=0))).sum(**ROWS))},
+    ),
+    which_formula(
+        lambda: arrived(lambda x: softmax(x, 0), Z, G),
+        {"It takes the shares along the last axis: `s` has them along `axis`.": S * (G - (G * S).sum(axis=0))},
     ),
     which_formula(lambda: arrived(lambda x: softmax(x, 1), SQUARE, G2), {LOST: S2 * (G2 - (G2 * S2).sum(axis=1))}),
 )
@@ -945,6 +1004,11 @@ which_logarithm = first_that_tells(
             "A plus stands where a minus belongs: the logarithm of a quotient is a difference.": Z
             - TOP
             + np.log(shifted(Z, TOP).sum(**ROWS)),
+            "The mean stands where the sum belongs.": Z - np.log(P.mean(**ROWS)),
+            "That is the logarithm to the base 2: np.log has the base e.": Z
+            - TOP
+            - np.log2(shifted(Z, TOP).sum(**ROWS)),
+            "np.log1p adds a 1: the sum has all that it needs.": Z - TOP - np.log1p(shifted(Z, TOP).sum(**ROWS)),
             OVER_ALL: Z - np.log(P.sum()),
             "It sums over the whole array, after a shift by row.": Z - TOP - np.log(shifted(Z, TOP).sum()),
             ALWAYS_FIRST: Z - np.log(P.sum(axis=0)),
@@ -977,6 +1041,7 @@ which_log_product = first_that_tells(
             "It sums along the first axis, whatever `axis` says.": G - S * G.sum(axis=0),
             "It takes off the weighted average: here each number takes off its share of the plain sum.": G
             - (G * S).sum(**ROWS),
+            "exp undoes the logarithm as it is: with a minus it gives 1 / share.": G - G.sum(**ROWS) / S,
             AS_IT_IS: G,
             "That is the slope of log alone, 1 / s.": G / S,
         },

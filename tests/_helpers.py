@@ -533,6 +533,8 @@ def _part_in_words(state) -> str:
         return show(np.frombuffer(rest[2], np.dtype(rest[1])).reshape(rest[0]))
     if kind == "generator":
         return "a random generator in another state"
+    if kind in ("Tensor", "Value"):
+        return f"a {kind}"
     return (
         rest[0] if kind in ("float", "int", "bool", "str", "NoneType") else f"a {kind} with {', '.join(map(str, rest))}"
     )

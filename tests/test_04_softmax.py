@@ -720,9 +720,7 @@ which_log = first_that_tells(
             "It divides by `upstream` too: upstream is a factor, and only x stands below the line.": [1.0 / 400.0],
             "That is 1 / upstream. The slope is 1 / x: what arrives is divided by the number that went in.": [0.01],
             "// cuts off what stands behind the point: / divides.": [0.2],
-            "That is the slope of the logarithm to the base 10, and np.log is that to the base e.": [
-                0.25 / np.log(10.0)
-            ],
+            "That is the slope of the logarithm to the base 10: np.log has the base e.": [0.25 / np.log(10.0)],
             "It is turned over: what arrives stands above the line, and x below.": [0.04],
             AS_IT_IS: [1.0],
         },
@@ -786,6 +784,24 @@ which_relu = first_that_tells(
     one_question,
 )
 
+
+def nearly():
+    if np.array_equal(arrived(lambda x: largest_of(x, 0), [[1.0, 2.0], [1.0 + 1e-12, 1.0]], [1.0, 1.0])[:, 1], [1, 0]):
+        return "1 and 1.0000000000000002 are taken for equally large. The largest is a number of x, to the last digit."
+    return None
+
+
+def only_one_axis():
+    """Right along one axis, and an error or other numbers along all of them?"""
+    if not np.allclose(arrived(lambda x: largest_of(x, 1), M, MG[:, 0]), MG * WINS):
+        return None
+    try:
+        right = np.allclose(arrived(largest_of, M, 1.0), M == 7.0)
+    except Exception:
+        right = False
+    return None if right else "Along one axis it is right. `axis` is a tuple of axes, or None for all of them."
+
+
 M, MG = np.array([[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]]), np.array([[10.0], [100.0]])
 WINS = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 EVERY = "Every number gets what arrives, as in a sum. Only the largest decides."
@@ -807,9 +823,7 @@ which_max = first_that_tells(
             "It is multiplied by the length of the row: winners are counted by their sum, not by their mean.": MG
             * WINS
             * 3.0,
-            "Every number gets an equal part, as in a mean. Only the largest decides.": np.broadcast_to(
-                MG / 3.0, M.shape
-            ),
+            "Every number gets an equal part, as in a mean. Only the largest decides.": MG / 3.0 + 0.0 * M,
         },
     ),
     which_formula(
@@ -822,23 +836,6 @@ which_max = first_that_tells(
     ),
     only_one_axis,
 )
-
-
-def nearly():
-    if np.array_equal(arrived(lambda x: largest_of(x, 0), [[1.0, 2.0], [1.0 + 1e-12, 1.0]], [1.0, 1.0])[:, 1], [1, 0]):
-        return "1 and 1.0000000000000002 are taken for equally large. The largest is a number of x, to the last digit."
-    return None
-
-
-def only_one_axis():
-    """Right along one axis, and an error or other numbers along all of them?"""
-    if not np.allclose(arrived(lambda x: largest_of(x, 1), M, MG[:, 0]), MG * WINS):
-        return None
-    try:
-        right = np.allclose(arrived(largest_of, M, 1.0), M == 7.0)
-    except Exception:
-        right = False
-    return None if right else "Along one axis it is right. `axis` is a tuple of axes, or None for all of them."
 
 
 def which_tie():
@@ -1005,9 +1002,7 @@ which_logarithm = first_that_tells(
             - TOP
             + np.log(shifted(Z, TOP).sum(**ROWS)),
             "The mean stands where the sum belongs.": Z - np.log(P.mean(**ROWS)),
-            "That is the logarithm to the base 2: np.log has the base e.": Z
-            - TOP
-            - np.log2(shifted(Z, TOP).sum(**ROWS)),
+            "That is a logarithm to the base 2: np.log has the base e.": Z - TOP - np.log2(shifted(Z, TOP).sum(**ROWS)),
             "np.log1p adds a 1: the sum has all that it needs.": Z - TOP - np.log1p(shifted(Z, TOP).sum(**ROWS)),
             OVER_ALL: Z - np.log(P.sum()),
             "It sums over the whole array, after a shift by row.": Z - TOP - np.log(shifted(Z, TOP).sum()),

@@ -70,7 +70,7 @@ def test_the_mean_goes_over_all_the_squares():
 def test_a_prediction_is_pulled_towards_its_target():
     """The slope of the square is twice the error, and the mean of four divides it by 4."""
     prediction = Tensor([3.0, 5.0, 0.0, 1.0])
-    mse_loss(prediction, [1.0, 5.0, 3.0, 0.0]).backward()
+    explained(mse_loss(prediction, [1.0, 5.0, 3.0, 0.0]).backward, which_square)
     wanted = np.array([1.0, 0.0, -1.5, 0.5])
     of, at = "mse_loss(prediction, [1, 5, 3, 0])", "prediction = [3, 5, 0, 1]"
     check_grad(prediction, wanted, of=of, at=at, name="prediction", probe=which_square)
@@ -108,7 +108,7 @@ def test_the_hinge_loss_is_the_mean_over_the_scores():
 def test_only_scores_before_the_margin_are_pushed():
     """Towards their label, and all equally hard: 1/4 each in a mean of four."""
     scores = Tensor([3.0, 0.5, -2.0, 2.0])
-    hinge_loss(scores, [1, 1, -1, -1]).backward()
+    explained(hinge_loss(scores, [1, 1, -1, -1]).backward, which_margin)
     of, at = "hinge_loss(scores, [1, 1, -1, -1])", "scores = [3, 0.5, -2, 2]"
     wanted = np.array([0.0, -0.25, 0.0, 0.25])
     check_grad(scores, wanted, of=of, at=at, name="scores", probe=which_margin)
@@ -138,7 +138,7 @@ def test_the_mean_goes_over_the_rows_and_not_over_the_classes():
 @pytest.mark.task("06.3")
 def test_only_what_was_picked_gets_a_gradient():
     rows = Tensor([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]])
-    nll_loss(rows, [1, 2]).backward()
+    explained(nll_loss(rows, [1, 2]).backward, which_pick)
     of, at = "nll_loss(x, [1, 2])", "x = [[-1, -2, -3], [-4, -5, -6]]"
     check_grad(rows, np.array([[0.0, -0.5, 0.0], [0.0, 0.0, -0.5]]), of=of, at=at, probe=which_pick)
 
@@ -234,10 +234,11 @@ def test_one_row_alone_and_rows_in_two_axes_have_gradients_too():
     explained(cross_entropy(one, 0).backward, only_two_axes)
     check_grad(one, np.array([-0.75, 0.75]), of="cross_entropy(x, 0)", at="x = log([1, 3])", probe=which_difference)
     x = Tensor(np.log([[[1.0, 1.0], [1.0, 3.0]], [[3.0, 1.0], [1.0, 1.0]]]))
-    explained(cross_entropy(x, [[0, 0], [1, 1]], "sum").backward, only_two_axes)
-    wanted = np.array([[[-0.5, 0.5], [-0.75, 0.75]], [[0.75, -0.75], [0.5, -0.5]]])
-    of, at = 'cross_entropy(x, [[0, 0], [1, 1]], "sum")', "x of shape (2, 2, 2)"
-    check_grad(x, wanted, of=of, at=at, probe=which_difference)
+    upstream, of = np.array([[1.0, 10.0], [100.0, 1000.0]]), 'cross_entropy(x, [[0, 0], [1, 1]], "none")'
+    explained(lambda: cross_entropy(x, [[0, 0], [1, 1]], "none")._backward(upstream), only_two_axes)
+    wanted = np.array([[[-0.5, 0.5], [-7.5, 7.5]], [[75.0, -75.0], [500.0, -500.0]]])
+    at = "x of shape (2, 2, 2), upstream [[1, 10], [100, 1000]]"
+    check_grad(x, wanted, of=of, at=at, probe=first_that_tells(which_difference, only_two_axes))
 
 
 @pytest.mark.task("06.4")
@@ -452,15 +453,16 @@ def check_loss(loss, expected, what, probe=None):
 def check_float32(loss, array, others, wanted, wanted_gradient, probe):
     """In float32, and twice: a loss and its gradient. What goes in stays as it is."""
     x, others, what = Tensor(np.float32(array)), np.array(others), f"{loss.__name__} of float32 numbers"
+    first, second = loss.__code__.co_varnames[:2]  # "scores", "labels"
 
     def once():
         out = loss(x, others)
         check_loss(out, np.float32(wanted), what, probe)
         return out.data
 
-    check_twice(once, np.array(wanted, np.float32), what, probe, x=x, others=others)
-    loss(x, others).backward()
-    check_close(x.grad, np.float32(wanted_gradient), f"{what} x:\nx.grad", probe=probe)
+    check_twice(once, np.array(wanted, np.float32), what, probe, **{first: x, second: others})
+    explained(loss(x, others).backward, probe)
+    check_close(x.grad, np.float32(wanted_gradient), f"{what}:\n{first}.grad", probe=probe)
 
 
 def number_by_number(call):
@@ -542,6 +544,8 @@ def which_reduction(loss, each, counts):
         for way, total in totals.items():
             if all(one.shape == () and np.isclose(one, total) for one in found.values()):
                 return f"It is the {way}, whatever `reduction` says: that is what reduce() is for."
+        if all(one.shape == () and np.isclose(one, found["mean"]) for one in found.values()):
+            return "It is one and the same number, whatever `reduction` says: that is what reduce() is for."
         if found["mean"].shape == () and np.isclose(found["mean"], totals["sum"]):
             return "The losses are summed before the mean is taken: nothing is divided by their number."
         fitting = [
@@ -600,6 +604,10 @@ which_square = first_that_tells(
             "The squares of a row are summed before the reduction: there is one loss for each number.": (ERROR**2).sum(
                 axis=-1
             ),
+            "The mean of each row is taken before the reduction: there is one loss for each number.": (ERROR**2).mean(
+                axis=-1
+            ),
+            "That is the cube of the error: a square is a product of two.": ERROR**3,
             "The prediction is squared, and the target makes no difference.": PREDICTION**2,
         },
     ),
@@ -632,6 +640,11 @@ which_margin = first_that_tells(
             "Label minus score is an error, as in 06.1: here only the side counts, label times score.": relu(
                 SIDES - SCORES
             ),
+            "The labels are 1 and -1 already: 2 * labels - 1 makes those of 0 and 1.": relu(
+                1.0 - (2.0 * SIDES - 1.0) * SCORES
+            ),
+            "That is half of it, and the hinge loss has no 1/2.": relu(1.0 - ON_ITS_SIDE) / 2.0,
+            "The scores are multiplied in outside of relu: are brackets missing?": relu(1.0 - SIDES) * SCORES,
             "The margin is 2 and not 1.": relu(2.0 - ON_ITS_SIDE),
             "Only the size of a score counts here, and not whether it is on its side.": relu(1.0 - np.abs(SCORES)),
             "Label and score are taken away one after the other: it is their product that tells the side.": relu(
@@ -660,6 +673,17 @@ which_margin = first_that_tells(
 LOGS, RIGHT = np.array([[-1.0, -2.0, -4.0], [-0.5, -3.0, -2.5]]), np.array([2, 0])
 HOT = np.eye(3)[RIGHT]
 PICKED = (LOGS * HOT).sum(axis=-1)
+
+
+def log_of_log():
+    """Are numbers below 0 nan, where 0.5 has a loss?"""
+    with np.errstate(all="ignore"):
+        below, above = (nll_loss(Tensor([one, one]), 0, "none").data for one in (-0.5, 0.5))
+    if np.isnan(below) and np.isclose(above, -np.log(0.5)):
+        return "What arrives are logarithms already, all below 0: there is no logarithm of those."
+    return None
+
+
 ROWS_MEET = "@ multiplies every row with the one-hot rows of all: * stays within the row."
 which_pick = first_that_tells(
     which_formula(
@@ -688,6 +712,16 @@ which_pick = first_that_tells(
             "@ multiplies every row with the one-hot rows of all: * stays within the row.": -(LOGS @ HOT.T).sum(
                 axis=-1
             ),
+            "The largest number of the product is one of the zeros: a sum picks what is left.": -(LOGS * HOT).max(
+                axis=-1
+            ),
+            "The numbers of the labels are multiplied in: it is the one-hot row that picks.": -(
+                LOGS * RIGHT[:, None]
+            ).sum(axis=-1),
+            "It is 1 too much: minus the log-probability is the whole loss.": 1.0 - PICKED,
+            "That is a sum over yes-or-no questions: here only the right class has a term.": -(
+                LOGS * HOT + (1.0 - LOGS) * (1.0 - HOT)
+            ).sum(axis=-1),
             "What arrives are log-probabilities already: this takes log_softmax once more.": -pick(
                 log_of_softmax(LOGS)
             ),
@@ -697,6 +731,7 @@ which_pick = first_that_tells(
     which_reduction(
         lambda way: nll_loss(Tensor(LOGS), RIGHT, way), -PICKED, {"the number of classes": 3, "all the numbers": 6}
     ),
+    log_of_log,
     cut_off(lambda x: nll_loss(x, RIGHT), LOGS, "the log-probabilities"),
     which_formula(
         lambda: nll_loss(Tensor(LOGS), np.array([1, 0]), "none").data,
@@ -777,6 +812,8 @@ which_difference = first_that_tells(
             "That is the loss and not its slope.": -LOG_P * TARGETS * UP,
             "That is the loss with its sign turned, and not its slope.": LOG_P * TARGETS * UP,
             "p * (1 - p) is the slope of a single probability, not of the loss.": P * (1.0 - P) * UP,
+            "The right class gets -1, whatever its share: from the share 1 is taken away.": np.where(TARGETS, -1.0, P)
+            * UP,
             "From every class 1 is taken away: only from the right one.": (P - 1.0) * UP,
             "The labels themselves are taken away: they are numbers of classes, not amounts.": (P - CLASSES[:, None])
             * UP,
@@ -855,6 +892,10 @@ which_binary = first_that_tells(
             "The part max(z, 0) is missing.": RIGHT_LOSSES - np.maximum(Z, 0.0),
             "The part z * t is missing.": np.logaddexp(0.0, Z),
             "z * t is added: it has to be taken away.": np.logaddexp(0.0, Z) + Z * T,
+            "There is |z| * t where z * t belongs.": RIGHT_LOSSES + (Z - np.abs(Z)) * T,
+            "There is min(z, 0) where max(z, 0) belongs.": RIGHT_LOSSES - np.maximum(Z, 0.0) + np.minimum(Z, 0.0),
+            "The target is made a whole number: one in between counts for both.": np.logaddexp(0.0, Z)
+            - Z * np.round(T),
             "The logarithm is missing: that is exp(-|z|) itself.": np.maximum(Z, 0.0) - Z * T + np.exp(-np.abs(Z)),
             "There is exp(|z|) where exp(-|z|) belongs.": np.maximum(Z, 0.0) - Z * T + np.log1p(np.exp(np.abs(Z))),
             "In log(1 + exp(...)) stands z in place of -|z|: then max(z, 0) is counted twice.": np.maximum(Z, 0.0)
@@ -892,6 +933,9 @@ which_binary = first_that_tells(
             "The sigmoid's own slope is multiplied in: sigmoid minus target is for the logit already.": (YES - T)
             * YES
             * (1.0 - YES),
+            "That is a step, 0 or 1: the sigmoid goes from one to the other little by little.": (Z > 0.0) - T,
+            "The logit is multiplied in: sigmoid minus target is the whole slope.": (YES - T) * Z,
+            "tanh is not halved: 0.5 * tanh(0.5 * z) + 0.5 goes from 0 to 1.": np.tanh(0.5 * Z) + 0.5 - T,
             "That is the slope of the sigmoid, not of the loss.": YES * (1.0 - YES),
             "The targets are swapped: this is the slope for 1 - t.": YES - (1.0 - T),
             "The sign in the sigmoid is wrong: that is the probability of a no.": 1.0 - YES - T,

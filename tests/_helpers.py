@@ -126,6 +126,7 @@ def check_grad(
     check_close(x.grad, expected, f"y = {of} at {at}:\n{name}.grad", probe=probe, again=again)
 
 
+OVERWRITTEN_LATER = "The second call has overwritten what the first one brought: an = where += belongs?"
 WRITTEN_INTO = "The rule has written into {} own array: another name for it is no copy. Compute a new array."
 
 
@@ -173,12 +174,18 @@ def check_rule(
     ):
         message = f"y = {of} at {at}:\ntwo gradients share their memory: adding to one of them changes the other"
         raise CheckFailed(message, "Was an array put into a gradient and not added to it? += makes a new one.")
-    # A rule is linear in what arrives: the same with a factor of -1/3, and without gradients to begin with.
-    again = _fresh(untouched)
-    operation(*again)._backward(upstream * (-1.0 / 3.0))
+    # A rule is linear in what arrives: the same with a factor of -1/3, and without gradients to begin with. Then again.
+    others = _fresh(untouched)
+    out = operation(*others)
     at = at.partition(", with gradients there already")[0] + " times -1/3"
-    for name, x, wanted, gradient in zip(inputs, again, expected, before):
-        check_grad(x, (np.asarray(wanted) - gradient) * (-1.0 / 3.0), of=of, at=at, name=name, probe=probe)
+    for calls in (1.0, 2.0):
+        out._backward(upstream * (-1.0 / 3.0))
+        for name, x, wanted, gradient in zip(inputs, others, expected, before):
+            once = (np.asarray(wanted) - gradient) * (-1.0 / 3.0)
+            left = None if calls == 1.0 else OVERWRITTEN_LATER if np.allclose(x.grad, once) else SECOND_CALL
+            again = first_that_tells(probe, lambda left=left: left)
+            check_grad(x, once * calls, of=of, at=at, name=name, probe=again)
+        at += ", the rule called a second time"
 
 
 def check_freed(operation: Callable, *inputs, of: str) -> None:
@@ -586,6 +593,8 @@ def _part_in_words(state) -> str:
         return show(np.frombuffer(rest[2], np.dtype(rest[1])).reshape(rest[0]))
     if kind == "generator":
         return "a random generator in another state"
+    if kind in ("Tensor", "Value"):
+        return f"a {kind}"
     return (
         rest[0] if kind in ("float", "int", "bool", "str", "NoneType") else f"a {kind} with {', '.join(map(str, rest))}"
     )
@@ -600,11 +609,25 @@ def check_twice(
     """
     with nothing_else_changes(what, **things):
         check_close(call(), expected, what, tolerance, probe)
-    with nothing_else_changes(what, **things):
-        check_close(call(), expected, f"{what}, called a second time,", tolerance, lambda: SECOND_CALL)
+    again = f"{what}, called a second time,"
+    with nothing_else_changes(again, **things):
+        check_close(call(), expected, again, tolerance, lambda: SECOND_CALL)
 
 
 SECOND_CALL = "The first call is right and the same call after it is not: something is left over from the first one."
+
+
+def check_no_overflow(call: Callable, at: str) -> None:
+    """At these numbers call() gives what it should. Does nothing become inf on the way there?"""
+    try:
+        with np.errstate(over="raise"):
+            call()
+    except FloatingPointError as error:
+        error.diagnosis = (
+            f"At {at} something on the way is too large for a float and becomes inf. The result is right by luck, and "
+            "NumPy warns. (np.where computes both of its sides.)"
+        )
+        raise
 
 
 def axis_arguments(ndim: int, several: bool = True) -> list:

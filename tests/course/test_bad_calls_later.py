@@ -71,7 +71,6 @@ TWICE_ROW_0 = [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
         (((0, 0),),),
         (np.array([0, 0], np.int8), slice(0, 2)),
     ],
-    ids=repr,
 )
 def test_a_place_that_is_picked_twice_gets_both_in_whatever_sequence_it_is_named(key):
     assert picked(key) == TWICE_ROW_0

@@ -951,12 +951,12 @@ def calls_itself():
 
 
 def decayed_by_hand():
-    parameter = make([8.0, -20.0], [-2.0, 2.0])
+    parameter = make([8.0, -20.0], [2.0, 2.0])
     AdamW([parameter], lr=0.1, weight_decay=0.5).step()
     return parameter.data
 
 
-STEP = np.array([0.1, -0.1])  # Adam's first one
+STEP = -0.1  # Adam's first one
 DECAYED = np.array([7.6, -19.0])
 which_decay = which_formula(
     decayed_by_hand,
@@ -965,20 +965,19 @@ which_decay = which_formula(
             7.9,
             -19.9,
         ],
-        "There is no decay: all that moves is Adam's step.": [8.1, -20.1],
+        "There is no decay: all that moves is Adam's step.": [7.9, -20.1],
         "Nothing has moved: the result has to get into parameter.data. `parameter` itself is only a name: given "
         "something new, it stands for another Tensor.": [8.0, -20.0],
-        "The parameter grows: decay makes it smaller.": [8.5, -21.1],
-        "The decay is without the learning rate, so far too strong.": [4.1, -10.1],
-        "The decay is the learning rate alone, without weight_decay.": [7.3, -18.1],
-        "The decay comes after Adam's step, and so it takes from the step as well. It comes first.": 0.95
-        * np.array([8.1, -20.1]),
+        "The parameter grows: decay makes it smaller.": [8.3, -21.1],
+        "The decay is without the learning rate, so far too strong.": [3.9, -10.1],
+        "The decay is the learning rate alone, without weight_decay.": [7.1, -18.1],
+        "The decay comes after Adam's step, and so it takes from the step as well. It comes first.": [7.505, -19.095],
         "There is only the decay: Adam's step is missing.": DECAYED,
         "Adam's step is taken twice.": DECAYED + STEP * (1.0 + 1.9 / math.sqrt(1.999)),
-        "Every number loses the same: what it loses is a share of itself.": [8.05, -20.15],
-        "Every number loses the same amount, however large it is: what it loses is a share of itself.": [8.05, -20.05],
-        "What is left of the parameter is the share that it should lose.": [0.5, -1.1],
-        "It loses a share of its square: the share is of the parameter itself.": [8.0 - 3.2 + 0.1, -20.0 - 20.0 - 0.1],
+        "Every number loses the same: what it loses is a share of itself.": [7.85, -20.15],
+        "Every number loses the same amount, however large it is: what it loses is a share of itself.": [7.85, -20.05],
+        "What is left of the parameter is the share that it should lose.": [0.3, -1.1],
+        "It loses a share of its square: the share is of the parameter itself.": [4.7, -40.1],
     },
 )
 

@@ -258,8 +258,8 @@ def test_every_tensor_keeps_what_has_arrived_at_it():
     y = made(1.5, (p,), slopes=(0.25,))
     for times in (1.0, 2.0):
         walk(y)
-        for tensor, wanted, name in ((x, 0.5, "x"), (p, 0.25, "p"), (y, 1.0, "y")):
-            check_gradient_of(tensor, times * wanted, f"p = 2 * x, y = p / 4, after {int(times)} y.backward()", name)
+        for one, wanted, name in ((x, 0.5, "x"), (p, 0.25, "p"), (y, 1.0, "y")):
+            check_gradient_of(one, times * wanted, f"p = 2 * x, y = p / 4, after {int(times)} y.backward()", name)
 
 
 @pytest.mark.task("10.5")
@@ -305,9 +305,9 @@ def test_a_gradient_that_is_given_takes_the_place_of_the_one():
     y = made(np.zeros((2, 3)), (x,), slopes=(2.0,))
     gradient = Tensor([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])
     given = "y = 2 * x, y.backward([[1, 4], [2, 5], [3, 6]])"
+    own = "+= on an array changes it for everyone who holds it: a kept gradient has to be an array of its own."
     for times in (1.0, 2.0):
         walk(y, gradient)
-        own = "+= on an array changes it for everyone who holds it: a kept gradient has to be an array of its own."
         what = f"{given}, {int(times)} times:\nthe gradient that was given"
         check_close(gradient.value, np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]), what, probe=lambda: own)
         check_gradient_of(x, times * np.array([[2.0, 4.0, 6.0], [8.0, 10.0, 12.0]]), f"{given}, {int(times)} times")
@@ -1324,7 +1324,7 @@ def axis_in_place():
         )
     if np.allclose(first, along) and np.allclose(second, along):
         if not comes_in_its_place():
-            return "The two cases are exchanged: the axis comes back where keepdims is False, and is there where it is True."
+            return "The two cases are exchanged: the axis has to come back where keepdims is False."
         return "The axis that was summed away does not come back, so NumPy makes one up in front, whichever it was."
     if np.allclose(first, 0.5 * down):
         return "It is divided, as in a mean. In a sum every number counts in full."

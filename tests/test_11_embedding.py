@@ -24,7 +24,6 @@ from tests._helpers import (
     explained,
     first_that_tells,
     nothing_else_changes,
-    show,
     which_formula,
 )
 
@@ -1123,7 +1122,6 @@ which_variance = first_that_tells(
             "The variance is taken off, and not the mean: `distance` is there already.": (
                 2.0 / 4.0 * (X - (D * D).mean(**ROWWISE)) * G
             ),
-            "It is summed along the axis. Each number has a slope of its own.": np.zeros((3, 1)) + 0.0 * G,
             "The sign of the distance is lost: what lies below the mean moves the other way.": 2.0 / 4.0 * abs(D) * G,
             "The mean is that of all rows together. `distance` has each row's own.": 2.0 / 4.0 * (X - X.mean()) * G,
             "It is the slope of the deviation, the root of the variance. There is no root here.": D

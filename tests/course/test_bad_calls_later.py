@@ -71,7 +71,6 @@ TWICE_ROW_0 = [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
         (((0, 0),),),
         (np.array([0, 0], np.int8), slice(0, 2)),
     ],
-    ids=repr,
 )
 def test_a_place_that_is_picked_twice_gets_both_in_whatever_sequence_it_is_named(key):
     assert picked(key) == TWICE_ROW_0
@@ -92,7 +91,6 @@ def test_a_place_that_is_picked_twice_gets_both_in_whatever_sequence_it_is_named
         ((), [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]),
         (None, [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]),
     ],
-    ids=repr,
 )
 def test_every_kind_of_index_brings_the_gradient_to_its_places(key, wanted):
     assert picked(key) == wanted

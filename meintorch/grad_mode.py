@@ -16,7 +16,7 @@ class _NeedsBrackets(type):
     """What no_grad is, without its brackets: nothing to enter."""
 
     def __enter__(cls) -> None:
-        raise TypeError(f"`with {cls.__name__}:` lacks its brackets: `with {cls.__name__}():`")
+        raise TypeError(f"a class is no context manager, an object is one: `with {cls.__name__}():`, with brackets")
 
     def __exit__(cls, *problem: object) -> None:
         pass

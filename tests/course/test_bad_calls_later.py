@@ -91,7 +91,6 @@ def test_a_place_that_is_picked_twice_gets_both_in_whatever_sequence_it_is_named
         ((), [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]),
         (None, [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]),
     ],
-    ids=repr,
 )
 def test_every_kind_of_index_brings_the_gradient_to_its_places(key, wanted):
     assert picked(key) == wanted

@@ -114,7 +114,8 @@ def explain_error(kind: str, message: str, spot: Spot | None = None) -> str | No
     if kind == "TypeError" and (
         "does not support ufuncs" in message
         or "unexpected keyword argument 'out'" in message
-        or message.startswith("NumPy's functions take arrays, and this is a Tensor")
+        or "takes arrays, and this is a Tensor" in message
+        or message.startswith("NumPy's functions take arrays, and this is a Tensor")  # yesterday's given lines
     ):
         return _of_numpy_on_a_tensor(spot)
     if kind == "TypeError" and "got an unexpected keyword argument 'requires_grad'" in message:
@@ -143,9 +144,7 @@ def explain_error(kind: str, message: str, spot: Spot | None = None) -> str | No
         if spot and spot.makes_tensor:
             where = f"and here the graph has to go on. {_through(spot)}"
         return f"An array has {array_of[1]}, and a Tensor has not: {where}".replace("not: and", "not, and")
-    if kind == "AttributeError" and re.fullmatch(
-        r"'bool' object has no attribute '(all|any|astype|mean|sum)'", message
-    ):
+    if re.fullmatch(r"'bool' object has no attribute '(all|any|astype|mean|sum)'|== asks whether two .*", message):
         return _own_on_arrays(spot) or (
             "Where a Tensor stands beside it, == compares the two objects and gives a single True or False. Compare "
             "their arrays."

@@ -59,14 +59,15 @@ def axes(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(len(shape)))
-    several = axis if isinstance(axis, Iterable) else (axis,)
+    given = axis.tolist() if isinstance(axis, np.ndarray) else axis
+    several = given if isinstance(given, Iterable) else (given,)
     found = tuple(whole(one, "an axis", least=-sys.maxsize) for one in several)
     for one in found:
         if not -len(shape) <= one < len(shape):
             raise np.exceptions.AxisError(f"axis {one} is out of bounds for shape {shape}")
     found = tuple(one % len(shape) for one in found)
     if len(set(found)) < len(found):
-        raise ValueError(f"an axis is named once, and in {axis} one stands twice")
+        raise ValueError(f"axis {axis} names an axis of shape {shape} twice")
     return found
 
 

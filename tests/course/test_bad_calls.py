@@ -82,7 +82,7 @@ def unpack(first, second):
         # Axes and shapes.
         (lambda: x().sum(axis=1.7), TypeError, "1.7"),
         (lambda: x().sum(True), TypeError, "True"),
-        (lambda: x().sum(np.array([0.0])), TypeError, r"array\(\[0.\]\)"),
+        (lambda: x().sum(np.array([0.0])), TypeError, "not 0.0 of type float"),
         (lambda: x().mean("0"), TypeError, "'0'"),
         (lambda: x().max(Tensor(0.0)), TypeError, "Tensor"),
         (lambda: x().sum((0, None)), TypeError, "None"),
@@ -193,10 +193,10 @@ def test_a_single_axis_comes_as_an_integer_of_any_kind(axis):
     np.testing.assert_array_equal(x().max(axis).data, [2.0, 5.0])
 
 
-def test_axes_keep_their_order_and_their_signs():
-    assert axes_of([-1, 0], (2, 3)) == (-1, 0)
-    assert axes_of(np.int64(1)) == (1,)
-    assert axes_of(()) == ()
+def test_axes_keep_their_order_and_are_counted_from_the_front():
+    assert axes_of([-1, 0], (2, 3)) == (1, 0)
+    assert axes_of(np.int64(1), (2, 3)) == (1,)
+    assert axes_of((), (2, 3)) == ()
     assert axes_of(None, (2,)) is None
 
 

@@ -278,7 +278,7 @@ def test_constants_are_no_parameters_and_are_not_saved():
         (lambda: Linear(2.0, 3), TypeError, "n_inputs of Linear is a whole number, not 2.0 of type float"),
         (lambda: Linear(True, 3), TypeError, "not True of type bool"),
         (lambda: Linear(2, "3"), TypeError, "not '3' of type str"),
-        (lambda: Linear(2, 2, rng="0"), TypeError, "a whole number from 0 .* or a np.random.Generator, not '0'"),
+        (lambda: Linear(2, 2, rng="0"), TypeError, "a seed .* or a np.random.Generator, not '0'"),
         (lambda: Linear(2, 2, rng=random.Random(0)), TypeError, "of type Random"),
         (lambda: Linear(2, 2, rng=True), TypeError, "of type bool"),
         (lambda: Linear(2, 2, rng=-1), ValueError, "not -1"),

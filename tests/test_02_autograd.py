@@ -500,9 +500,6 @@ def summed_to(gradient, shape):
     return np.bincount(source.ravel(), weights=gradient.ravel(), minlength=size).reshape(shape).astype(gradient.dtype)
 
 
-summed_to.__name__ = summed_to.__qualname__ = "unbroadcast"  # as an error of Python names it
-
-
 # The second look: taken only where a check has failed, at other numbers, to tell its cause from the others.
 
 

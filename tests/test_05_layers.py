@@ -218,7 +218,9 @@ def test_a_bias_of_zero_learns_too():
     layer = linear([[5.0], [6.0]], [0.0])
     out = check_layer(layer, np.array([[1.0, 2.0], [3.0, 4.0]]), [[17.0], [39.0]], "the layer's output", which_linear)
     out.backward(np.array([[0.25], [0.5]]))
-    check_close(layer.bias.grad, np.array([0.75]), "a bias of 0, upstream [[0.25], [0.5]]:\nbias.grad", probe=cut_off)
+    left_out = None if layer.bias.grad.any() else "A bias of 0 is left out, so it never learns: is it None, or is it 0?"
+    what = "a bias of 0, upstream [[0.25], [0.5]]:\nbias.grad"
+    check_close(layer.bias.grad, np.array([0.75]), what, probe=first_that_tells(cut_off, lambda: left_out))
 
 
 @pytest.mark.task("05.3")
@@ -368,7 +370,7 @@ def test_the_gradient_goes_the_way_the_numbers_went():
     upstream = np.arange(1.0, 201.0)
     out.backward(upstream)
     cut = "The result is not connected to x: multiply the tensor, not its array." if not x.grad.any() else None
-    if x.grad[out.data == 0.0].all():
+    if np.array_equal(x.data, np.ones(200)) and x.grad[out.data == 0.0].all():
         cut = (
             "What was dropped gets a gradient all the same: the mask has to be multiplied to the tensor, not to .data."
         )

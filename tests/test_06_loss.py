@@ -884,6 +884,10 @@ def overflows():
 
 which_binary = first_that_tells(
     which_formula(
+        lambda: stable_binary_cross_entropy(-Z, T)[0],
+        {"There is |z| * t where z * t belongs.": np.logaddexp(0.0, -Z) - np.abs(Z) * T},
+    ),
+    which_formula(
         lambda: stable_binary_cross_entropy(Z, T)[0],
         {
             "The targets are swapped: this is the loss for 1 - t.": np.logaddexp(0.0, Z) - Z * (1.0 - T),
@@ -892,7 +896,6 @@ which_binary = first_that_tells(
             "The part max(z, 0) is missing.": RIGHT_LOSSES - np.maximum(Z, 0.0),
             "The part z * t is missing.": np.logaddexp(0.0, Z),
             "z * t is added: it has to be taken away.": np.logaddexp(0.0, Z) + Z * T,
-            "There is |z| * t where z * t belongs.": RIGHT_LOSSES + (Z - np.abs(Z)) * T,
             "There is min(z, 0) where max(z, 0) belongs.": RIGHT_LOSSES - np.maximum(Z, 0.0) + np.minimum(Z, 0.0),
             "The target is made a whole number: one in between counts for both.": np.logaddexp(0.0, Z)
             - Z * np.round(T),

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import itertools
 import weakref
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -17,7 +18,16 @@ from meintorch.optim import Adam, Optimizer
 from meintorch.shapes import mean
 from meintorch.tensor import Tensor, as_tensor
 from meintorch.training import Best, DataLoader, accuracy, evaluate, fit, train_step
-from tests._helpers import CheckFailed, ask, check_close, explained, first_that_tells, which_formula
+from tests._helpers import (
+    CheckFailed,
+    ask,
+    check_close,
+    check_twice,
+    explained,
+    first_that_tells,
+    nothing_else_changes,
+    which_formula,
+)
 
 
 @pytest.mark.task("08.2")
@@ -54,6 +64,13 @@ def test_ten_examples_in_batches_of_four_make_four_and_four_and_two():
             (3, 3, 2): "One is missing in every batch: a slice leaves out its end as it is.",
             (3, 3, 1): "One is missing in every batch: a slice leaves out its end as it is.",
             (4, 4, 4): "The last batch is filled up: it holds only what is left.",
+            (
+                4,
+                3,
+                3,
+            ): "The batches are made about equally large: each holds self.batch_size, and the last what is left.",
+            (4, 0, 0): "Only the first batch holds anything: a slice has a start and an end, start + self.batch_size.",
+            (2, 4, 4): "The short batch comes first: it is the last one, with what is left.",
         }
         seen = np.concatenate([one[:, 0] for one, _ in batches]) if batches else np.array([])
         if np.unique(seen).size < seen.size:
@@ -62,6 +79,10 @@ def test_ten_examples_in_batches_of_four_make_four_and_four_and_two():
             cause = why.get(tuple(sizes))
         raise CheckFailed(f"10 examples in batches of 4 come in {sizes}, expected [4, 4, 2]", cause)
     what = "10 examples in batches of 4, not shuffled:\nthe {} of batch {}"
+    if np.array_equal(batches[1][0], answers[4:8]):
+        raise CheckFailed(
+            "10 examples: a batch is a pair (answers, inputs)", "The inputs come first: (inputs, answers)."
+        )
     check_close(batches[1][0], inputs[4:8], what.format("inputs", 2), probe=shuffled_unasked)
     check_close(batches[1][1], answers[4:8], what.format("answers", 2), probe=shuffled_unasked)
     check_close(batches[2][0], inputs[8:], what.format("inputs", 3), probe=shuffled_unasked)
@@ -107,10 +128,12 @@ def test_a_shuffled_round_brings_every_example_exactly_once():
             "50 examples, to be shuffled, come in the order of the arrays",
             "With shuffle=True the order has to be a random one.",
         )
-    if any(sorted(order[i : i + 8]) == order[i : i + 8] for i in range(0, 48, 8)):
+    together = [order[i : i + 8] for i in range(0, 48, 8) if max(order[i : i + 8]) - min(order[i : i + 8]) == 7]
+    if together:
         raise CheckFailed(
-            f"50 examples, shuffled: the first batch is {order[:8]}",
-            "Whole batches change places, but the same examples always come together. Shuffle first, cut afterwards.",
+            f"50 examples, shuffled: one of the batches is {together[0]}",
+            "The examples of a batch are neighbours still, so the same ones always come together. Shuffle first, cut "
+            "afterwards.",
         )
 
 
@@ -124,6 +147,26 @@ def test_every_round_has_an_order_of_its_own():
             f"20 examples, shuffled: two rounds in a row both begin with {first[:5]}",
             "The order is the same in every round. self.rng goes on from round to round; a generator that is made anew "
             "starts again.",
+        )
+
+
+@pytest.mark.task("08.1")
+def test_two_rounds_may_go_on_at_once():
+    """Whoever compares each batch with all others goes through the loader inside of a loop through it."""
+    loader = DataLoader(*example_arrays(6), 2, seed=8)
+    alone = order_of(loader, "6 examples, shuffled")
+    if sorted(alone) != list(range(6)):
+        raise CheckFailed(f"a round of 6 examples brings {alone}")
+    outer, what = [], "6 examples, shuffled, a round begun inside of every batch of another round"
+    for one, _ in drawn_from(loader.__iter__()):
+        outer += one[:, 0].astype(int).tolist()
+        inner = order_of(loader, what)
+        if sorted(inner) != list(range(6)) or len(outer) > 6:
+            break
+    if sorted(outer) != list(range(6)) or sorted(inner) != list(range(6)):
+        raise CheckFailed(
+            f"{what}: the outer round brings {outer}, the last inner one {inner}",
+            "The two rounds share something: order and place of a round are names of its own, and nothing of self.",
         )
 
 
@@ -223,14 +266,14 @@ def test_three_right_answers_of_four_are_three_quarters():
     """The highest of each row: class 2, class 0, class 1, class 1."""
     scores = Tensor([[0.1, 0.2, 0.7], [5.0, 1.0, -2.0], [-3.0, -1.0, -2.0], [0.0, 4.0, 1.0]])
     what = "four rows of three scores, the first three right:\ntheir accuracy"
-    check_number(accuracy_of(scores, np.array([2, 0, 1, 2])), 0.75, what, probe=which_accuracy)
+    check_share(scores, np.array([2, 0, 1, 2]), 0.75, what, which_accuracy)
 
 
 @pytest.mark.task("08.3")
 def test_with_two_classes_the_higher_score_wins_too():
     scores = np.array([[1.0, 3.0], [-1.0, -3.0], [2.0, 1.0], [4.0, 5.0]])
     what = "four rows of two scores, two of them right:\ntheir accuracy"
-    check_number(accuracy_of(scores, np.array([1, 0, 1, 0])), 0.5, what, probe=which_accuracy)
+    check_share(scores, np.array([1, 0, 1, 0]), 0.5, what, which_accuracy)
 
 
 @pytest.mark.task("08.3")
@@ -239,8 +282,16 @@ def test_a_single_score_answers_with_its_sign():
     what = "scores 0.2, -3, -0.5 and -0.1, labels 1, -1, 1 and -1, in shapes {} and {}:\ntheir accuracy"
     for shape in ((4,), (4, 1)):
         scores = np.array([0.2, -3.0, -0.5, -0.1]).reshape(shape)
-        share = accuracy_of(scores, labels.reshape(shape))
-        check_number(share, 0.75, what.format(shape, shape), probe=which_sign)
+        check_share(scores, labels.reshape(shape), 0.75, what.format(shape, shape), which_sign)
+
+
+@pytest.mark.task("08.3")
+def test_the_labels_of_two_classes_may_be_1_and_0_too():
+    """A score of 0.2 says yes, the others say no: right, right, wrong, wrong and right."""
+    scores, labels = np.array([0.2, -3.0, -0.5, 0.1, -2.0]), np.array([1, 0, 1, 0, 0])
+    what = "scores 0.2, -3, -0.5, 0.1 and -2, labels 1, 0, 1, 0 and 0, in shape {}:\ntheir accuracy"
+    for shape in ((5,), (5, 1)):
+        check_share(scores.reshape(shape), labels.reshape(shape), 0.6, what.format(shape), which_zero)
 
 
 @pytest.mark.task("08.3")
@@ -249,23 +300,25 @@ def test_a_column_of_scores_meets_its_labels_one_by_one():
     scores = np.array([[0.2], [-3.0], [0.5], [2.0]])
     what = "scores of shape (4, 1), labels of shape (4,), all right:\ntheir accuracy"
     look_again = first_that_tells(which_sign, half_as_threshold)
-    check_number(accuracy_of(Tensor(scores), np.array([1, -1, 1, 1])), 1.0, what, probe=look_again)
+    check_share(Tensor(scores), np.array([1, -1, 1, 1]), 1.0, what, look_again)
 
 
 @pytest.mark.task("08.3")
 def test_whoever_cannot_decide_is_not_always_right():
     """All scores equal, labels 0 and 1: whichever class is taken, it is right for half of them."""
     what = "four rows of two equal scores, labels 0, 1, 0 and 1:\ntheir accuracy"
-    check_number(accuracy_of(np.zeros((4, 2)), np.array([0, 1, 0, 1])), 0.5, what, probe=which_accuracy)
+    check_share(np.zeros((4, 2)), np.array([0, 1, 0, 1]), 0.5, what, which_accuracy)
 
 
 @pytest.mark.task("08.4")
 def test_every_example_counts_the_same_though_the_last_batch_is_short():
     """The losses are 3, 0 and 3, in a batch of two and one of one. Their mean is 2, and one of three is right."""
-    result = pair_of(evaluate(pass_on(), hinge_loss, loader_of([-2.0, 2.0, -2.0], [1, 1, 1], 2)))
-    what = "scores -2, 2 and -2, all labels 1, in batches of 2:\n"
-    check_number(result[0], 2.0, f"{what}the mean hinge loss", probe=which_mean)
-    check_number(result[1], 1.0 / 3.0, f"{what}the accuracy", probe=which_mean)
+    model, loader = pass_on(), loader_of([-2.0, 2.0, -2.0], [1, 1, 1], 2)
+    for what in ("scores -2, 2 and -2, all labels 1, in batches of 2:\n", "the same once more:\n"):
+        with nothing_else_changes("evaluate", w=model.w, inputs=loader.inputs, answers=loader.answers):
+            result = pair_of(evaluate(model, hinge_loss, loader))
+        check_number(result[0], 2.0, f"{what}the mean hinge loss", probe=which_mean)
+        check_number(result[1], 1.0 / 3.0, f"{what}the accuracy", probe=which_mean)
 
 
 @pytest.mark.task("08.4")
@@ -317,11 +370,13 @@ def test_nothing_is_learned_from_the_examples():
 
 @pytest.mark.task("08.4")
 def test_no_graph_of_an_evaluated_batch_stays():
-    loss, watch = watched(hinge_loss)
-    kept = pair_of(evaluate(pass_on(), loss, loader_of([2.0, 2.0, -2.0], [1, 1, 1], 2)))
+    """Neither afterwards, nor while the next batches are looked at: a held-out set may be large."""
+    (loss, watch), model = watched(hinge_loss), Counting()
+    kept = pair_of(evaluate(model, loss, loader_of([2.0, 2.0, -2.0, 2.0, 2.0, -2.0], [1] * 6, 1)))
     check_number(kept[0], 1.0, "the mean loss that evaluate returns", probe=which_mean)
     check_number(kept[1], 2.0 / 3.0, "the accuracy that evaluate returns", probe=which_mean)
     check_gone(watch, "after evaluate, while its two numbers are kept")
+    model.check_alive("evaluate")
 
 
 @pytest.mark.task("08.5")
@@ -338,8 +393,12 @@ def test_a_small_network_reads_at_least_97_of_100_digits_it_has_never_seen():
 @pytest.mark.task("08.5")
 def test_a_line_of_history_for_every_epoch():
     """Every step halves w, so the losses w² of the first epoch are 1 and 1/4, and w is 1/4 when it ends."""
-    model, optimizer = scale(1.0, lr=0.25)
-    history = lines_of(fit(model, mse_loss, optimizer, ones(2, 0.0), 2), 2, {"epoch", "loss"})
+    (model, optimizer), loader = scale(1.0, lr=0.25), ones(2, 0.0)
+    with nothing_else_changes("fit", inputs=loader.inputs, answers=loader.answers):
+        history = lines_of(fit(model, mse_loss, optimizer, loader, 2), 2, {"epoch", "loss"})
+    if optimizer.lr != 0.25:
+        why = "The learning rate belongs to whoever calls fit: leave it as it is."
+        raise CheckFailed(f"after fit, the learning rate is {optimizer.lr}, and was 0.25 before", why)
     if history[0] is history[1]:
         raise CheckFailed(
             f"after two epochs the history is {history}",
@@ -350,10 +409,14 @@ def test_a_line_of_history_for_every_epoch():
         check_number(line["loss"], loss, what.format("loss", epoch), probe=which_history)
         if line["epoch"] != epoch:
             raise CheckFailed(
-                f'"epoch" in line {epoch} of the history is {line["epoch"]}, expected {epoch}',
+                f'"epoch" in line {epoch} of the history is {line["epoch"]!r}, expected {epoch}',
                 "The epochs count from 1." if line["epoch"] == epoch - 1 else None,
             )
     check_close(model.w.data, np.array([1 / 16]), "after four steps, w", probe=which_history)
+    more = lines_of(fit(model, mse_loss, optimizer, loader, 1), 1, {"epoch", "loss"})[0]
+    what = "another epoch after those two, in a call of its own:\nthe {} in its line"
+    check_number(more["loss"], 0.625 / 256, what.format("loss"), probe=which_history)
+    check_close(more["epoch"], 1, what.format("epoch"), probe=lambda: "Every call of fit counts its epochs from 1.")
 
 
 @pytest.mark.task("08.5")
@@ -380,7 +443,9 @@ def test_the_model_trains_in_train_mode_and_only_then():
             f"two epochs of two batches and a look at one held out: the modes are {found}, expected {wanted}",
             "The model came in eval mode and stayed there: who trains has to say so."
             if set(found) == {"eval"} and len(found) == len(wanted)
-            else learned_from_held_out(),
+            else "After the first look at the held-out examples it stays in eval mode: every epoch begins with train()."
+            if found == ["train", "train", *["eval"] * 4]
+            else ask(learned_from_held_out),
         )
 
 
@@ -418,14 +483,15 @@ def test_without_patience_the_last_parameters_stay():
 
 @pytest.mark.task("08.5")
 def test_a_history_of_numbers_keeps_no_graph_alive():
-    model, optimizer = scale(1.0, lr=0.25)
-    loss, watch = watched(mse_loss)
-    history = lines_of(fit(model, loss, optimizer, ones(2, 0.0), 2, held_out=ones(2, 1.0)), 2, {"epoch", "loss"})
+    (loss, watch), model = watched(mse_loss), Counting()
+    optimizer = Plain([model.w], 0.25)
+    history = lines_of(fit(model, loss, optimizer, ones(6, 0.0), 2, held_out=ones(2, 1.0)), 2, {"epoch", "loss"})
     for line in history:
         for name, value in line.items():
             if name != "epoch":
                 check_plain(value, f'"{name}" in the history')
     check_gone(watch, "after fit, while its history is kept")
+    model.check_alive("fit")
 
 
 # The harder suite: python grader.py 08 --goal
@@ -600,6 +666,35 @@ class Watcher(Module):
         return x * self.w
 
 
+class Counting(Module):
+    """Passes its input on, and takes down at each call how many graphs of earlier calls are still alive."""
+
+    def __init__(self):
+        self.w = Tensor([1.0])
+        self.watch, self.alive = [], []
+
+    def forward(self, x):
+        if self.living() > 2:
+            gc.collect()  # as in check_gone
+        self.alive.append(self.living())
+        inside = x * self.w
+        self.watch.append(weakref.ref(inside))
+        return inside * 1.0
+
+    def living(self) -> int:
+        return sum(one() is not None for one in self.watch)
+
+    def check_alive(self, during: str) -> None:
+        """The names in a loop may hold on to the last batch. More than that are kept by something."""
+        if max(self.alive) > 2:
+            raise CheckFailed(
+                f"during {during}, when the model is called for the {len(self.alive)}th time, {self.alive[-1]} graphs "
+                "of earlier batches are still in memory",
+                "A Tensor holds the graph that it was computed from, and a sum of Tensors those of all batches: "
+                "add up plain numbers, .item().",
+            )
+
+
 SCALED = "outputs w * x for x = 1 and 3 at w = 1, answers 0, mse_loss, learning rate 0.05"
 ONE_AND_THREE = (np.array([[1.0], [3.0]]), np.zeros((2, 1)))
 
@@ -655,7 +750,8 @@ def batches_of(loader: DataLoader, what: str) -> list[tuple[np.ndarray, np.ndarr
             raise CheckFailed(f"{what}: a batch is a {type(batch).__name__}, expected a pair (inputs, answers)")
         for part in batch:
             if not isinstance(part, np.ndarray):
-                raise CheckFailed(f"{what}: a batch holds a {type(part).__name__}, expected an array")
+                why = "A model and a loss take arrays: hand them on as they are."
+                raise CheckFailed(f"{what}: a batch holds a {type(part).__name__}, expected an array", why)
         batches.append(tuple(batch))
         if len(batches) > 1000:
             raise CheckFailed(f"{what}: there are more than 1000 batches", "Does the round ever end?")
@@ -696,17 +792,36 @@ def check_number(actual, expected: float, what: str, probe=None) -> None:
 
 
 def step_of(*given):
-    """What train_step returns. If it fails in its own way, the error may tell why."""
+    """What train_step returns. It moves the parameters, and the examples and the learning rate stay as they are."""
+    model, _, optimizer, inputs, answers = given
+    names, lr = sorted(model.state_dict()), optimizer.lr
     try:
-        return explained(lambda: train_step(*given), given_the_wrong_way_round)
+        with nothing_else_changes("train_step", inputs=inputs, answers=answers):
+            value = explained(lambda: train_step(*given), given_the_wrong_way_round, never_called)
     except AttributeError as error:
-        if error.name == "backward":
+        if error.name == "backward" and isinstance(error.obj, FunctionType):
+            error.diagnosis = "`loss` is the function. What it has returned has a backward(): give that a name."
+        elif error.name == "backward":
             error.diagnosis = "The loss has become a plain number too early: only the Tensor knows the way back."
         raise
+    message = None
+    if optimizer.lr != lr:
+        message = f"after train_step the learning rate is {optimizer.lr}, and was {lr} before"
+    if sorted(model.state_dict()) != names:
+        message = f"after train_step the model's parameters are {sorted(model.state_dict())}, and were {names} before"
+    if message:
+        raise CheckFailed(message, "A step moves the parameters, and all else stays as it is.")
+    if value is None:
+        why = "Nothing comes back: is there a return? What backward() and step() return is nothing, too."
+        raise CheckFailed("train_step returns None, expected a number", why)
+    return value
 
 
-def accuracy_of(scores, labels):
-    return explained(lambda: accuracy(scores, labels), over_the_wrong_axis)
+def check_share(scores, labels, expected: float, what: str, probe) -> None:
+    """The accuracy, twice the same, and neither scores nor labels are changed."""
+    with nothing_else_changes("accuracy", scores=scores, labels=labels):
+        check_plain(explained(lambda: accuracy(scores, labels), first_that_tells(over_the_wrong_axis, probe)), what)
+        check_twice(lambda: accuracy(scores, labels), float(expected), what, probe)
 
 
 def pair_of(result) -> tuple:
@@ -724,8 +839,8 @@ def lines_of(history, count: int, names: set) -> list[dict]:
     if not isinstance(history, list) or not all(isinstance(line, dict) for line in history):
         raise CheckFailed(f"fit returns {str(history)[:60]}, expected a list of dicts")
     if len(history) != count:
-        why = "It ends after the first: is the return inside the loop?" if len(history) == 1 else None
-        raise CheckFailed(f"after {count} epochs the history has {len(history)} lines, expected {count}", why)
+        found = f"after {count} epochs the history has {len(history)} lines, expected {count}"
+        raise CheckFailed(found, ask(which_lines))
     for line in history:
         missing = sorted(names - set(line))
         if missing:
@@ -774,10 +889,10 @@ def digits_read(seed: int) -> float:
     return float((model(images[1400:]).data.argmax(axis=1) == labels[1400:]).mean())
 
 
-def stopped(table: list, patience: int | None) -> tuple[int, float]:
-    """Run fit where the held-out loss of each epoch is prescribed. Returns the number of epochs, and the last w.
+def course(table: list, patience: int | None) -> tuple:
+    """Run fit where the held-out loss of each epoch is prescribed. Returns the history, the optimizer and the last w.
 
-    Every epoch adds 1 to w, so w tells after which epoch the parameters were these.
+    Every epoch takes one step, which adds 1 to w, so w tells after which epoch the parameters were these.
     """
     model, optimizer = scale(0.0, lr=1.0)
 
@@ -790,14 +905,23 @@ def stopped(table: list, patience: int | None) -> tuple[int, float]:
     history = fit(model, loss, optimizer, ones(1, 1.0), len(table), held_out=held_out, patience=patience)
     if history is None:
         raise CheckFailed("fit returns None, expected the history", "Is there a return?")
-    return len(history), float(model.w.data[0])
+    return history, optimizer, float(model.w.data[0])
+
+
+def stopped(table: list, patience: int | None) -> tuple[int, float]:
+    """How many epochs are there, and after which of them were the parameters those that are left?"""
+    history, _, w = course(table, patience)
+    return len(history), w
 
 
 def check_epochs(table: list, patience: int, wanted: int) -> None:
-    found, _ = stopped(table, patience)
+    history, optimizer, _ = course(table, patience)
+    found, what = len(history), f"held-out losses {show(table)}, patience {patience}:\n"
+    if optimizer.steps == found + 1 == wanted:
+        cause = "The epoch in which training ends has a line as well: append it before the break."
+        raise CheckFailed(f"{what}training ends after epoch {wanted}, and the history has {found} lines", cause)
     if found != wanted:
-        message = f"held-out losses {show(table)}, patience {patience}:\ntraining ends after epoch {found}"
-        raise CheckFailed(f"{message}, expected {wanted}", which_stop())
+        raise CheckFailed(f"{what}training ends after epoch {found}, expected {wanted}", ask(which_stop))
 
 
 # The second look: taken only where a check has failed, at other numbers, to tell its cause from the others.
@@ -846,6 +970,20 @@ def given_the_wrong_way_round() -> str | None:
     if np.array_equal(seen.get("x"), ONE_AND_THREE[1]):
         return "The model is given the answers. It has to find them from the inputs."
     return None
+
+
+def never_called() -> str | None:
+    called = []
+
+    class Noting(Scale):
+        def forward(self, x):
+            called.append(x)
+            return super().forward(x)
+
+    model = Noting(1.0)
+    with contextlib.suppress(Exception):
+        train_step(model, mse_loss, Plain([model.w], 0.0), *ONE_AND_THREE)
+    return None if called else "The model is never called: the loss is one of model(inputs), not of the inputs."
 
 
 def calls_of_a_step() -> list[str]:
@@ -902,8 +1040,8 @@ def why_a_step_is_wrong() -> str | None:
 
 
 def loss_of_a_step() -> float:
-    """On other numbers: w = 2 and learning rate 0.05 give a loss of 20 before the step and, at w = 1, 5 after it."""
-    model, optimizer = scale(2.0, lr=0.05)
+    """On other numbers: at w = 1.5 the loss is 11.25, and with learning rate 0.05 a step leads to w = 0.75."""
+    model, optimizer = scale(1.5, lr=0.05)
     return float(train_step(model, mse_loss, optimizer, *ONE_AND_THREE))
 
 
@@ -912,9 +1050,10 @@ which_loss = first_that_tells(
     which_formula(
         loss_of_a_step,
         {
-            "This is the loss after the step. The one that was there before it is asked for: it is known already.": 5.0,
-            "This is the loss of all examples together, times their number: the loss is a mean already.": 40.0,
-            "This is the loss divided by the number of examples: the loss is a mean already.": 10.0,
+            "This is the loss after the step. The one from before it is asked for: it is known already.": 2.8125,
+            "This is the loss of all examples together, times their number: the loss is a mean already.": 22.5,
+            "This is the loss divided by the number of examples: the loss is a mean already.": 5.625,
+            "The loss becomes a whole number: .item() gives all of it.": 11.0,
         },
     ),
 )
@@ -928,8 +1067,18 @@ which_accuracy = first_that_tells(
             "It counts the right answers. Their share is asked for.": [3.0, 1.0],
             "It is a percentage. A share goes from 0 to 1.": [60.0, 100.0 / 3.0],
             "It is the share of the wrong answers.": [0.4, 2.0 / 3.0],
+            "It divides by the number of scores: each row is one answer.": [0.2, 1.0 / 6.0],
             "Where two scores are equally high, both count as the answer: a network that says nothing is always "
             "right. Only one class can be the answer.": [0.6, 1.0],
+        },
+    ),
+    which_formula(
+        lambda: [accuracy(THREE, LABELS), accuracy(np.array([[1.0, 0.5], [1.0, 0.0]]), np.array([1, 1]))],
+        {
+            "The highest score itself is compared with the label: its place in the row, argmax, is the class.": [
+                0.0,
+                1.0,
+            ],
         },
     ),
     which_formula(
@@ -979,6 +1128,27 @@ which_sign = first_that_tells(
 )
 
 
+which_zero = which_formula(
+    lambda: [
+        accuracy(np.array([score]), np.array([label])) for label in (1, 0, -1) for score in (0.4, -0.4)
+    ],  # should be 1, 0, 0, 1, 0, 1
+    {
+        "With labels 1 and 0 nothing is right where the label is 0: it stands for a no, as -1 does. Ask whether the "
+        "label is above 0.": [1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+        "With labels 1 and 0 everything is right where the label is 0: it stands for a no, as -1 does. Ask whether the "
+        "label is above 0.": [1.0, 0.0, 1.0, 1.0, 0.0, 1.0],
+        "With labels 1 and 0 a 0 counts for a yes: it stands for a no, as -1 does. Ask whether the label is above 0.": [
+            1.0,
+            0.0,
+            1.0,
+            0.0,
+            0.0,
+            1.0,
+        ],
+    },
+)
+
+
 def half_as_threshold():
     """A score of 0.4 is above 0 and below a half."""
     if [accuracy(np.array([score]), np.array([1])) for score in (-0.4, 0.4, 0.6)] == [0.0, 0.0, 1.0]:
@@ -986,29 +1156,72 @@ def half_as_threshold():
     return None
 
 
-MIXED = ([1.0, -1.0, 0.5, -2.0, -3.0], [1, 1, 1, 1, 1], 2)  # hinge losses 0, 2 | 0.5, 3 | 4, and right, wrong | ...
-which_mean = which_formula(
-    lambda: [float(one) for one in pair_of(evaluate(pass_on(), hinge_loss, loader_of(*MIXED)))],
-    {
-        "This is the mean of the batches' means: an example in a short batch counts more than the others.": [
-            2.25,
-            1 / 3,
-        ],
-        "The loss is the mean of the batches' means: an example in a short batch counts more than the others.": [
-            2.25,
-            0.4,
-        ],
-        "The accuracy is the mean of the batches' accuracies: an example in a short batch counts more.": [1.9, 1 / 3],
-        "The batches' means are summed up and not divided.": [6.75, 1.0],
-        "The batches' means are summed up as if each were a single example: how many are in a batch?": [1.35, 0.2],
-        "All losses are summed up and not divided by their number.": [9.5, 2.0],
-        "The sums are divided by the number of batches, not of examples.": [9.5 / 3, 2 / 3],
-        "Every batch counts as a full one: the last may hold fewer examples, len(inputs) of them.": [2.7, 0.4],
-        "Only the last batch counts.": [4.0, 0.0],
-        "Only the first batch counts: the loop is left too early.": [1.0, 0.5],
-        "The loss comes first, the accuracy second.": [0.4, 1.9],
-    },
+# Hinge losses 0, 0 | 0.5, 3 | 0.25, in batches of two: 0.75 in the mean, and 4 of 5 right.
+MIXED = ([1.0, 3.0, 0.5, -2.0, 0.75], [1, 1, 1, 1, 1], 2)
+
+
+def counted_from_one() -> str | None:
+    """Full batches alone, losses 0 and 2."""
+    found = pair_of(evaluate(pass_on(), hinge_loss, loader_of([1.0, -1.0], [1, 1], 1)))
+    if np.allclose(found, (2.0 / 3.0, 1.0 / 3.0)):
+        return "It divides by one example more than there are: the count begins with 0."
+    return None
+
+
+which_mean = first_that_tells(
+    counted_from_one,
+    which_formula(
+        lambda: [float(one) for one in pair_of(evaluate(pass_on(), hinge_loss, loader_of(*MIXED)))],
+        {
+            "This is the mean of the batches' means: an example in a short batch counts more than the others.": [
+                2.0 / 3.0,
+                2.5 / 3.0,
+            ],
+            "The loss is the mean of the batches' means: an example in a short batch counts more than the others.": [
+                2.0 / 3.0,
+                0.8,
+            ],
+            "The accuracy is the mean of the batches' accuracies: an example in a short batch counts more.": [
+                0.75,
+                2.5 / 3.0,
+            ],
+            "The batches' means are summed up and not divided.": [2.0, 2.5],
+            "The batches' means are summed up as if each were a single example: how many are in a batch?": [0.4, 0.5],
+            "A batch's loss counts as if it were that of a single example: how many are in a batch?": [0.4, 0.8],
+            "A batch's accuracy counts as if it were that of a single example: how many are in a batch?": [0.75, 0.5],
+            "All losses are summed up and not divided by their number.": [3.75, 4.0],
+            "The sums are divided by the number of batches, not of examples.": [1.25, 4.0 / 3.0],
+            "Every batch counts as a full one: the last may hold fewer examples, len(inputs) of them.": [0.8, 1.0],
+            "It divides by the examples of full batches: the last may hold fewer, len(inputs) of them.": [
+                0.625,
+                4.0 / 6.0,
+            ],
+            "Only the last batch counts.": [0.25, 1.0],
+            "Only the last batch's losses count: += adds to those before.": [0.05, 0.8],
+            "Only the last batch's right answers count: += adds to those before.": [0.75, 0.2],
+            "Only the first batch counts: the loop is left too early.": [0.0, 1.0],
+            "The accuracy of a batch becomes a whole number: only a batch that is all right counts.": [0.75, 0.6],
+            "The means become whole numbers: does // stand where / belongs?": [0.0, 0.0],
+            "The loss comes first, the accuracy second.": [0.8, 0.75],
+        },
+    ),
 )
+
+
+def which_lines() -> str | None:
+    """Four epochs of three batches: how many lines are there, and how many steps?"""
+    model, optimizer = scale(2.0, lr=0.25)
+    lines = len(fit(model, mse_loss, optimizer, ones(3, 0.0), 4))
+    return {
+        (1, 1): "It ends after the first batch: is the return inside the loop?",
+        (1, 3): "It ends after the first epoch: is the return inside the loop?",
+        (1, 12): "All epochs are trained, and only one has a line: does append belong further in?",
+        (0, 12): "All epochs are trained, and none has a line in the history: append it.",
+        (0, 0): "The loop over the epochs never runs.",
+        (3, 9): "The last epoch is missing: a range leaves out its end.",
+        (5, 15): "There is an epoch too many: range(epochs + 1) begins with 0.",
+        (12, 12): "Every batch has a line: append once in an epoch, behind the loop over its batches.",
+    }.get((lines, optimizer.steps))
 
 
 def course_of(epochs: int) -> list[float]:
@@ -1160,16 +1373,25 @@ which_stop = first_that_tells(
 )
 which_parameters = first_that_tells(
     which_formula(
-        lambda: [stopped([9.0, 8.0, 7.0, 8.0, 9.0], 1)[1], stopped([9.0, 8.0, 7.0, 7.5], 5)[1]],
+        lambda: [
+            stopped([9.0, 8.0, 7.0, 8.0, 9.0], 1)[1],  # 3
+            stopped([9.0, 8.0, 7.0, 7.5], 5)[1],  # 3
+            stopped([4.0, 5.0, 3.0], 5)[1],  # 3
+        ],
         {
-            "These are the parameters of the last epoch: the best ones were not put back.": [4.0, 4.0],
+            "These are the parameters of the last epoch: the best ones were not put back.": [4.0, 4.0, 3.0],
             "The best parameters are put back only if training stops early: they are the best at its end as well.": [
                 3.0,
                 4.0,
+                3.0,
             ],
-            "The best parameters are put back only if training does not stop early.": [4.0, 3.0],
-            "These are the parameters from before the training.": [0.0, 0.0],
-            "These are the parameters of the epoch before the best one.": [2.0, 2.0],
+            "The best parameters are put back only if training does not stop early.": [4.0, 3.0, 3.0],
+            "The best parameters are put back in every epoch: training goes on from where it is, and only its end is "
+            "at the best.": [4.0, 3.0, 1.0],
+            "The best parameters are put back within the training: it goes on from where it is, and only its end is "
+            "at the best.": [3.0, 3.0, 1.0],
+            "These are the parameters from before the training.": [0.0, 0.0, 0.0],
+            "These are the parameters of the epoch before the best one.": [2.0, 2.0, 2.0],
         },
     ),
     lambda: which_stop(),

@@ -223,8 +223,9 @@ class KalmanFilter:
         Applications to Guidance): a sum of two positive terms, which rounding does not easily make negative.
         """
         innovation, observation = finite(innovation, "the innovation"), finite(observation, "observation")
-        check_shape(observation, (observation.shape[0] if observation.ndim else 1, self.state.size), "observation")
-        check_shape(innovation, (len(observation),), "the innovation")
+        rows = observation.shape[0] if observation.ndim else 1
+        check_shape(innovation, (rows,), "the innovation")
+        check_shape(observation, (rows, self.state.size), "observation")
         noise = as_covariance(noise, len(observation), "noise")
         # 13.7: the gain is P H^T S^-1; what is left of the uncertainty, in Joseph's form.
         spread = observation @ self.covariance

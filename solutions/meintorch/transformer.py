@@ -194,7 +194,7 @@ class Transformer(Module):
             given = ", ".join(f"{name}={size}" for name, size in sizes.items())
             raise ValueError(f"a Transformer cannot have {given}: all are at least 1, but for the blocks")
         rng = generator(rng)
-        self.length = length
+        self.length, self.heads = length, heads
         self.embedding = Embedding(n, width, dtype, rng)
         self.positions = Embedding(length, width, dtype, rng)
         self.blocks = [Block(width, heads, dropout, dtype, rng) for _ in range(blocks)]
@@ -352,7 +352,7 @@ def places_in(caches: Sequence[Cache] | None, model: Transformer, batch: int) ->
         raise TypeError("caches are given in a list, one for each block, not a single Cache")
     if not caches:
         return 0
-    if not all(isinstance(cache, Cache) for cache in caches):
+    if not all(hasattr(cache, "key") for cache in caches):
         raise TypeError("caches are given in a list of Cache objects, one for each block")
     blocks = len(model.blocks)
     places = {id(cache): len(cache) for cache in caches}
@@ -362,8 +362,8 @@ def places_in(caches: Sequence[Cache] | None, model: Transformer, batch: int) ->
         raise ValueError(f"all caches hold the places of one text, and these hold {list(places.values())}")
     if caches[0].key is not None and len(caches[0].key) != batch:
         raise ValueError(f"the caches hold {len(caches[0].key)} texts, and {batch} are to go on")
-    for cache, block in zip(caches, model.blocks):
-        heads, (width,), dtype = block.attention.heads, block.norm1.weight.shape, block.norm1.weight.dtype
+    heads, width, dtype = model.heads, model.embedding.weight.shape[1], model.embedding.weight.dtype
+    for cache in caches:
         if cache.key is not None and (cache.key.shape[1], cache.key.shape[3]) != (heads, width // heads):
             found = f"{cache.key.shape[1]} heads of width {cache.key.shape[3]}"
             raise ValueError(f"a cache of {found} is of another model: this one has {heads} of {width // heads}")

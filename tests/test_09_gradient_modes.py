@@ -1,7 +1,9 @@
 """The checks of chapter 09: python grader.py 09"""
 
+import gc
 import sys
 import threading
+import time
 import tracemalloc
 import weakref
 from contextlib import suppress
@@ -22,6 +24,7 @@ from tests._helpers import (
     check_walk,
     explained,
     first_that_tells,
+    nothing_else_changes,
     random_program,
 )
 
@@ -49,6 +52,16 @@ def earlier_form(request):
 @pytest.mark.task("09.7", revisits="02.3")
 def test_a_chain_of_a_hundred_thousand_operations_finds_its_way_back():
     """A thousand nested calls is where Python stops. A loop has no such end."""
+    short, long = seconds_of_a_walk(1_000), seconds_of_a_walk(4_000)
+    if long > 8.0 * short and long > 0.05:
+        message = (
+            f"a chain of 4,000 operations takes {long / short:.0f} times as long as one of 1,000, expected about 4"
+        )
+        raise CheckFailed(
+            message,
+            "For every tensor, all those before it are gone through. In a list that is what `in` does: a set finds a "
+            "tensor at once, however many there are.",
+        )
     x, step = Tensor(1.0), Tensor(2.0)
     y = x
     for _ in range(100_000):
@@ -289,8 +302,11 @@ def test_no_gradient_goes_through_a_detached_tensor():
 def test_detaching_leaves_the_tensor_itself_as_it_is():
     x = Tensor([2.0])
     y = x * x
+    y.grad, y.retains_grad = np.array([5.0]), True
     z = detached(y)
-    if z is y or not y.requires_grad or not y._children:
+    check_close(y.grad, np.array([5.0]), "y.grad is 5, and after y.detach()")
+    check_close(z.grad, np.array([0.0]), "y.grad is 5: y.detach().grad")
+    if z is y or not y.requires_grad or not y._children or not y.retains_grad:
         what = "is y itself" if z is y else "has cut y itself off from its past"
         raise CheckFailed(f"y = x * x: y.detach() {what}", "Others still compute with y. Make a new tensor.")
 
@@ -351,7 +367,7 @@ def test_retain_grad_changes_nothing_else():
     x = Tensor([2.0])
     hidden = x * x
     before = (hidden.requires_grad, hidden._children, hidden._backward)
-    retain_grad(hidden)
+    retain_grad(retain_grad(hidden))  # once more makes no difference
     if (hidden.requires_grad, hidden._children, hidden._backward) != before:
         raise CheckFailed("retain_grad(x * x) has changed the way back from x * x", "Only the mark is to be set.")
     check_close(hidden.data, np.array([4.0]), "after retain_grad, the data of x * x at x = [2]")
@@ -387,11 +403,15 @@ def test_the_first_layer_makes_two_products_and_not_three():
 
 @pytest.mark.task("09.6", revisits="02.4")
 def test_two_tensors_that_need_a_gradient_both_get_it():
-    a, b = table(False), column(False)
-    (a @ b)._backward(np.array([[1.0], [10.0]]))
-    at = "a of shape (2, 2), b of shape (2, 1), upstream [[1], [10]]"
-    check_grad(a, np.array([[5.0, 6.0], [50.0, 60.0]]), of="a @ b", at=at, name="a", probe=which_condition)
-    check_grad(b, np.array([[31.0], [42.0]]), of="a @ b", at=at, name="b", probe=which_condition)
+    a, b, upstream = table(False), column(False), np.array([[1.0], [10.0]])
+    y = a @ b
+    for times in (1.0, 2.0):  # what arrives a second time is added
+        with nothing_else_changes("the rule", a=a, b=b, y=y, upstream=upstream):
+            y._backward(upstream)
+        at = f"a of shape (2, 2), b of shape (2, 1), upstream [[1], [10]], rule called {times:.0f} times"
+        wanted_a, wanted_b = np.array([[5.0, 6.0], [50.0, 60.0]]), np.array([[31.0], [42.0]])
+        check_grad(a, times * wanted_a, of="a @ b", at=at, name="a", probe=which_condition)
+        check_grad(b, times * wanted_b, of="a @ b", at=at, name="b", probe=which_condition)
 
 
 @pytest.mark.task("09.7", revisits="02.3")
@@ -430,6 +450,15 @@ def test_in_a_deep_graph_the_seed_is_still_what_was_given_and_is_added():
     x.backward(2.0)
     kept = "What is there already stays: self.grad += gradient, also where self is an input."
     check_grad(x, 7.0, of="x", at="x.grad = 5, after x.backward(2.0)", probe=lambda: kept)
+    seed = np.array([2.0, 3.0])
+    x = y = Tensor([1.0, 1.0])
+    for _ in range(2_000):
+        y = y + one
+    with nothing_else_changes("backward(seed)", seed=seed):
+        y.backward(seed)
+        x.grad += np.array([1.0, 1.0])
+    at = "x = [1, 1], 2,000 steps, y.backward([2, 3]), then x.grad += [1, 1]"
+    check_grad(x, np.array([3.0, 4.0]), of="x + 1 + 1 + ...", at=at, probe=lambda: given)
 
 
 @pytest.mark.task("09.8", revisits="02.3")
@@ -489,6 +518,40 @@ def test_a_retained_tensor_keeps_its_gradient_and_lets_go_of_the_rest():
     if other.grad.any() or hidden._children:
         what = "(hidden * 2).grad is still there" if other.grad.any() else "hidden still has its children"
         raise CheckFailed(f"y = hidden * 2 * 5 at {at}: {what}", ask(which_release))
+
+
+@pytest.mark.task("09.8", revisits="02.3")
+def test_a_retained_tensor_in_a_kept_graph_hands_on_each_walk_once():
+    """x.grad grows by 6 with each walk, whether the tensor inside is retained or the result or both."""
+    for marked in ("hidden", "z", "hidden and z"):
+        x = Tensor([1.0])
+        hidden = x * 3.0
+        z = hidden * 2.0
+        hidden.retains_grad, z.retains_grad = "hidden" in marked, "z" in marked
+        found = []
+        for keep in (True, True, False):
+            walk(z, keep_graph=keep)
+            found.append(float(x.grad[0]))
+        what = f"z = hidden * 2 with hidden = x * 3, {marked} retained, walked three times and kept twice:"
+        if found != [6.0, 12.0, 18.0]:
+            raise CheckFailed(f"{what} x.grad reads {found}, expected [6.0, 12.0, 18.0]", ask(which_release))
+        for name, one, wanted in (("hidden", hidden, 2.0), ("z", z, 1.0)):
+            if one.retains_grad:
+                check_close(one.grad, np.array([wanted]), f"{what}\n{name}.grad of the last walk", probe=which_release)
+
+
+@pytest.mark.task("09.8", revisits="02.3")
+def test_two_results_may_share_a_part_that_is_kept():
+    """a = x * x is in both: 3 * a brings 3 * 2 * x, and 5 * a then 5 * 2 * x on top, at x = 1."""
+    x = Tensor([1.0])
+    a = x * x
+    found = []
+    for result, keep in ((a * 3.0, True), (a * 5.0, False)):
+        walk(result, keep_graph=keep)
+        found.append(float(x.grad[0]))
+    if found != [6.0, 16.0]:
+        what = f"a = x * x, 3 * a walked and kept, then 5 * a: x.grad reads {found}, expected [6.0, 16.0]"
+        raise CheckFailed(what, ask(which_release))
 
 
 @pytest.mark.task("09.8", revisits="02.3")
@@ -974,6 +1037,23 @@ def check_decorated(function, seen: list) -> None:
         raise CheckFailed(f"a decorated function is {function!r}, expected a function", why)
 
 
+def seconds_of_a_walk(depth: int) -> float:
+    """How long a walk through a chain takes, the shortest of three."""
+    taken, step = [], Tensor(2.0)
+    for _ in range(3):
+        y = Tensor(1.0)
+        for _ in range(depth):
+            y = y + step
+        gc.disable()
+        start = time.process_time()
+        try:
+            y.backward()
+        finally:
+            taken.append(time.process_time() - start)
+            gc.enable()
+    return min(taken)
+
+
 # Has an earlier task still the form that it had in its own chapter?
 
 
@@ -1091,6 +1171,14 @@ def which_call():
     if not while_decorating:
         return "The mode is switched where the function is decorated, and stays so. It belongs in the inner function."
     if seen[0]:
+        mode.recording = False
+        look()
+        switched_on, mode.recording = seen[-1], True
+        if switched_on:
+            return (
+                "Every call records, also with @no_grad(): the block to enter is one of the object's own kind, "
+                "type(self)()."
+            )
         return "In the call nothing is switched: the `with` has to be inside of the inner function, around the call."
     if not seen[1]:
         return "enable_grad switches off as well: the block to enter is one of its own kind, type(self)()."
@@ -1222,6 +1310,17 @@ def let_go_of():
         return "A tensor with retains_grad has to keep its gradient."
     if hidden._children:
         return "A retained tensor keeps its gradient, and nothing else: its children and its rule go as well."
+    x = Tensor([1.0])
+    hidden = x * 3.0
+    hidden.retains_grad = True
+    z = hidden * 2.0
+    z.backward(keep_graph=True)
+    z.backward(keep_graph=True)
+    if float(x.grad[0]) == 18.0:
+        return (
+            "In the second walk a retained tensor still has the gradient of the first, and hands it on once more: "
+            "retained or not, it has to go before a walk."
+        )
     return None
 
 

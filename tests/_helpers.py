@@ -171,12 +171,16 @@ def check_rule(
     ):
         message = f"y = {of} at {at}:\ntwo gradients share their memory: adding to one of them changes the other"
         raise CheckFailed(message, "Was an array put into a gradient and not added to it? += makes a new one.")
-    # A rule is linear in what arrives: the same with a factor of -1/3, and without gradients to begin with.
-    again = _fresh(untouched)
-    operation(*again)._backward(upstream * (-1.0 / 3.0))
+    # A rule is linear in what arrives: the same with a factor of -1/3, and without gradients to begin with. Then again.
+    others = _fresh(untouched)
+    out = operation(*others)
     at = at.partition(", with gradients there already")[0] + " times -1/3"
-    for name, x, wanted, gradient in zip(inputs, again, expected, before):
-        check_grad(x, (np.asarray(wanted) - gradient) * (-1.0 / 3.0), of=of, at=at, name=name, probe=probe)
+    for calls, what_is_left in ((1.0, None), (2.0, lambda: SECOND_CALL)):
+        out._backward(upstream * (-1.0 / 3.0))
+        for name, x, wanted, gradient in zip(inputs, others, expected, before):
+            wanted = (np.asarray(wanted) - gradient) * (-calls / 3.0)
+            check_grad(x, wanted, of=of, at=at, name=name, probe=first_that_tells(probe, what_is_left))
+        at += ", the rule called a second time"
 
 
 def check_freed(operation: Callable, *inputs, of: str) -> None:
@@ -540,10 +544,25 @@ def check_twice(
     """
     with nothing_else_changes(what, **things):
         check_close(call(), expected, what, tolerance, probe)
-        check_close(call(), expected, f"{what}, called a second time,", tolerance, lambda: SECOND_CALL)
+    again = f"{what}, called a second time,"
+    with nothing_else_changes(again, **things):
+        check_close(call(), expected, again, tolerance, lambda: SECOND_CALL)
 
 
 SECOND_CALL = "The first call is right and the same call after it is not: something is left over from the first one."
+
+
+def check_no_overflow(call: Callable, at: str) -> None:
+    """At these numbers call() gives what it should. Does nothing become inf on the way there?"""
+    try:
+        with np.errstate(over="raise"):
+            call()
+    except FloatingPointError as error:
+        error.diagnosis = (
+            f"At {at} something on the way is too large for a float and becomes inf. The result is right by luck, and "
+            "NumPy warns. (np.where and a mask compute both of their sides, for all numbers.)"
+        )
+        raise
 
 
 def axis_arguments(ndim: int, several: bool = True) -> list:

@@ -20,6 +20,7 @@ from tests._helpers import (
     check_freed,
     check_grad,
     check_gradient,
+    check_no_overflow,
     check_rule,
     check_twice,
     count_living,
@@ -222,6 +223,40 @@ def test_a_second_call_that_gives_something_else_is_found():
     check_twice(lambda: next(numbers), 1.0, "next(numbers)")
     with pytest.raises(CheckFailed, match=r"called a second time, is 2\.0, expected 1\.0"):
         check_twice(lambda: next(numbers), 1.0, "next(numbers)")
+
+
+def test_what_the_first_of_two_calls_has_changed_is_said_before_the_second_call():
+    array = np.array([3.0])
+
+    def halved():
+        array[:] = array / 2.0
+        return array.copy()
+
+    with pytest.raises(CheckFailed, match=r"after halved\(array\), array is \[1\.5\], and was \[3\.0\] before"):
+        check_twice(halved, np.array([1.5]), "halved(array)", array=array)
+
+
+def test_a_rule_that_is_right_only_once_is_found():
+    def doubled(x):
+        out = Tensor(x.data * 2.0, (x,))
+        slopes = [2.0, 3.0]
+
+        def _backward(upstream):
+            x.grad += slopes.pop(0) * upstream
+
+        out._backward = _backward
+        return out
+
+    with pytest.raises(CheckFailed, match=r"called a second time:\nx\.grad is \[-2\.5\], expected \[-2\.0\]"):
+        check_rule(doubled, {"x": Tensor([3.0])}, np.array([1.5]), [np.array([3.0])], of="doubled(x)")
+
+
+def test_an_overflow_on_the_way_to_the_right_number_is_found():
+    with np.errstate(over="ignore"):
+        check_no_overflow(lambda: 1.0 / (1.0 + np.exp(np.array([5.0]))), "5")
+        with pytest.raises(FloatingPointError) as error:
+            check_no_overflow(lambda: 1.0 / (1.0 + np.exp(np.array([1e4]))), "10000")
+    assert error.value.diagnosis.startswith("At 10000 something on the way is too large for a float")
 
 
 def test_an_axis_comes_in_every_form_that_numpy_takes():

@@ -613,8 +613,9 @@ def check_twice(
     """
     with nothing_else_changes(what, **things):
         check_close(call(), expected, what, tolerance, probe)
-    with nothing_else_changes(what, **things):
-        check_close(call(), expected, f"{what}, called a second time,", tolerance, lambda: SECOND_CALL)
+    again = f"{what}, called a second time,"
+    with nothing_else_changes(again, **things):
+        check_close(call(), expected, again, tolerance, lambda: SECOND_CALL)
 
 
 SECOND_CALL = "The first call is right and the same call after it is not: something is left over from the first one."

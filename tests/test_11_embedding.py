@@ -900,7 +900,7 @@ def asked_to_cut():
     if not asked:
         return None
     if isinstance(asked[0], int):
-        return "np.split with a number makes pieces of one length. It takes places too: those where the tensors meet."
+        return "With a number np.split cuts at equal distances. It takes places too: those where the tensors meet."
     places = np.asarray(asked[0]).tolist()
     if places[:1] != [1]:
         return f"np.split is asked to cut at {places}. With lengths 1 and 3 the tensors meet at [1]."

@@ -956,22 +956,27 @@ def attended(layer, x, earlier=None, masked=True, heads=None, wrong=lambda mixed
 def check_layer(layer, x, earlier, what):
     """earlier  keys and values of two places before those of x, or None"""
     look, wanted = look_at_layer(layer, x, earlier), out(layer, attended(layer, x, earlier))
-
-    def call():
-        with nothing_else_changes("layer(x)", layer=layer):
-            return explained(lambda: result(attend(layer, x, earlier), "CausalSelfAttention"), look)
-
-    check_twice(call, wanted, f"{what}:\nthe result", probe=look, x=x)
+    call = lambda: explained(lambda: result(attend(layer, x, earlier), "CausalSelfAttention"), look)  # noqa: E731
     told = "It is right in training and not in eval mode: what the mask forbids is forbidden in both."
-    check_close(call_in_eval_mode(layer, call), wanted, f"{what}, in eval mode:\nthe result", probe=lambda: told)
+    check_module(call, wanted, f"{what}:\nthe result", look, lambda: told, during="layer(x)", layer=layer, x=x)
 
 
-def call_in_eval_mode(module, call):
-    module.eval()
+def check_module(call, wanted, what, look, in_eval_mode=None, *, during, x, **module):
+    """What a module gives, twice in training and once in eval mode, where nothing may change: no dropout draws there.
+
+    in_eval_mode  the cause if it is right in training alone
+    module        by the name that messages give it
+    """
+    (one,) = module.values()
+    one.eval()
     try:
-        return call()
+        with nothing_else_changes(during, x=x, **module):
+            found = call()
     finally:
-        module.train()
+        one.train()
+    check_twice(call, wanted, what, probe=look, x=x)
+    before, _, behind = what.rpartition(":")
+    check_close(found, wanted, f"{before}, in eval mode:{behind}", probe=in_eval_mode)
 
 
 def attend(layer, x, earlier):
@@ -1127,10 +1132,7 @@ def check_block(x, cache, what):
     wanted = y + think(normal(y, block.norm2))
     look, given = first_that_tells(probe_of_block(x), which_takes_a_cache), Tensor(x)
     call = lambda: explained(lambda: result(block(given, cache), "Block"), look)  # noqa: E731
-    for mode in (lambda call: call(), lambda call: call_in_eval_mode(block, call)):
-        with nothing_else_changes("block(x)", block=block, x=given):
-            found = mode(call)
-        check_close(found, wanted, f"{what}:\nthe result", probe=look)
+    check_module(call, wanted, f"{what}:\nthe result", look, during="block(x)", block=block, x=given)
 
 
 def which_takes_a_cache():
@@ -1266,12 +1268,9 @@ def model_by_hand(model, ids, past=0, places=True, norm=True):
 def check_model(model, ids, what):
     look = look_at_model(model, ids)
     ids = np.array(ids)
-
-    def call():
-        with nothing_else_changes("model(ids)", model=model):
-            return explained(lambda: result(model(ids), "Transformer"), look)
-
-    check_twice(call, model_by_hand(model, ids), f"{what}:\nwhat comes back", probe=look, ids=ids)
+    call = lambda: explained(lambda: result(model(ids), "Transformer"), look)  # noqa: E731
+    wanted = model_by_hand(model, ids)
+    check_module(call, wanted, f"{what}:\nwhat comes back", look, during="model(ids)", model=model, x=ids)
 
 
 def look_at_model(model, ids):
@@ -1462,7 +1461,8 @@ def check_added(cache, key, value, wanted_key, wanted_value, what):
         if kept is None:
             raise CheckFailed(f"{what}:\nself.{name[:-1]} is None afterwards, expected the {name}", NOT_KEPT)
         if not isinstance(kept, Tensor):
-            raise CheckFailed(f"{what}:\nself.{name[:-1]} is of type {type(kept).__name__}, expected a Tensor")
+            message = f"{what}:\nself.{name[:-1]} is of type {type(kept).__name__}, expected a Tensor"
+            raise CheckFailed(message, "What is kept as an array has no past: keep the Tensors themselves.")
         check_close(kept.data, wanted, f"{what}:\nself.{name[:-1]}", probe=which_is_kept)
 
 

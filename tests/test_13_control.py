@@ -693,13 +693,12 @@ def test_goal_a_step_to_where_there_is_no_error_at_all_is_undone():
     model = Logarithm(5.0)
     method = LevenbergMarquardt(model, damping=1e-4)
     with np.errstate(all="ignore"):
-        loss = tried(method, np.array([[1.0]]), np.array([[0.0]]))
+        tried(method, np.array([[1.0]]), np.array([[0.0]]))
     what = "log(w) towards 0 from w = 5 with damping 0.0001, after a step that leads to w = -3 and to nan:"
     told = "An error of nan is not smaller, and it is not larger either: ask whether the new one is smaller, with <."
     look = first_that_tells(which_step, lambda: told)
     check_parameter(model.w, [5.0], f"{what} w", look)
     check_close(method.damping, 1e-3, f"{what} the damping", probe=look)
-    check_close(loss, np.log(5.0) ** 2, f"{what} what it returns, the mean squared error,", probe=look)
 
 
 @pytest.mark.goal
@@ -919,8 +918,12 @@ def changed(model, change):
 
 def slopes_of(model, x):
     x = np.asarray(x)
-    with nothing_else_changes("jacobian(model, x)", model=model, x=x):
-        return explained(lambda: jacobian(model, x), which_jacobian)
+    try:
+        with nothing_else_changes("jacobian(model, x)", model=model, x=x):
+            return explained(lambda: jacobian(model, x), which_jacobian)
+    except CheckFailed as error:  # moved there and back again for a difference, a parameter is not quite what it was
+        error.diagnosis = ask(never_walked) or error.diagnosis
+        raise
 
 
 def stepped(slopes, errors, damping):

@@ -177,8 +177,8 @@ def refuse_function(x: Tensor, function: Callable, types: Any, args: tuple, kwar
 def refuse_iteration(x: Tensor) -> None:
     # An optimizer given one Tensor in place of a list must not take its rows for parameters.
     raise TypeError(
-        "a Tensor is not iterable: x[i] is a row, x.data are the numbers, and in place of Python's sum, max and min "
-        "there are x.sum(), x.max() and x.min()"
+        "a Tensor is not iterable: x[i] is a row, x.data are the numbers. Python's own sum, max and min go through a "
+        "list. A Tensor has methods for that: x.sum(), x.max(), x.min()"
     )
 
 

@@ -65,7 +65,10 @@ def transpose(x: Tensor, axes: Axis = None, *others: int) -> Tensor:
     if axes is None:
         axes = tuple(range(x.ndim))[::-1]
     if len(axes) != x.ndim:
-        raise ValueError(f"transpose names every axis of shape {x.shape} once, in their new order, and not {axes}")
+        raise ValueError(
+            f"transpose of shape {x.shape} is given all {x.ndim} axes in their new order, also those that stay where "
+            f"they are, and not {axes}"
+        )
     out = Tensor(np.transpose(x.data, axes), (x,), "transpose")
 
     def _backward(upstream):

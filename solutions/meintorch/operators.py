@@ -168,9 +168,13 @@ def refuse_function(x: Tensor, function: Callable, types: Any, args: tuple, kwar
     if function in (np.shape, np.ndim, np.size):
         return function._implementation(*args, **kwargs)
     name = function.__name__
-    own = f"x.{name}()" if hasattr(Tensor, name) else f"meintorch.{name}" if hasattr(meintorch, name) else ""
-    instead = f"{own} is meintorch's own, and the" if own else "the"
-    raise TypeError(f"{function.__module__}.{name} takes arrays, and this is a Tensor: {instead} numbers are in .data")
+    instead = ""
+    if hasattr(Tensor, name):
+        instead = f"meintorch's own is x.{name}(), and "
+    elif hasattr(meintorch, name):
+        instead = f"meintorch's own is called by its name alone, {name}(...), and "
+    numpys = f"{function.__module__}.{name}"
+    raise TypeError(f"{numpys} takes arrays, and this is a Tensor: {instead}its numbers are in .data")
 
 
 @method("__iter__")

@@ -107,6 +107,8 @@ class Tensor:
 
     def _set_data(self, data: Any) -> None:
         global replacements
+        if isinstance(data, Tensor):
+            raise TypeError("data is an array. A Tensor has become of it here: calculate with the array in it, .data")
         if data is not self._data:  # else it is `-=`, which has changed the array itself
             array = as_float_array(data)
             if self._grad is not None and (array.shape, array.dtype) != (self._grad.shape, self._grad.dtype):

@@ -9,31 +9,31 @@ from grading.report import grade
 
 # The task, its answer (or the answers at its places), words of what is shown, words that are not.
 ERRORS = {
-    "np.sum of a Tensor": ("03.2", "return np.sum(x, axis) / count\n", "take this file's own sum()", ".data"),
+    "np.sum of a Tensor": ("03.2", "return np.sum(x, axis) / count\n", "This module's own sum(x, axis, keepdims) has a way back", ""),
     "a function of the file for Tensors, on an array": (
         "04.3",
         "slope = 1.0 - tanh(x.data) ** 2\nx.grad += slope * upstream\n",
-        "In this file tanh() is meintorch's own, and makes a Tensor. Of an array take np.tanh().",
+        "`tanh` is the function of this file here, which makes a Tensor. Of an array take np.tanh.",
         "is a .data missing",
     ),
     "max of the file, which hides Python's": (
         "04.5",
         "winners = x.data == max(x.data, axis, keepdims=True)\n"
         "x.grad += winners / winners.sum(axis=axis, keepdims=True) * upstream\n",
-        "In this file max() is meintorch's own, and makes a Tensor. Of an array take np.max().",
+        "`max` is the function of this file here, which makes a Tensor. Of an array take np.max.",
         "",
     ),
     "max of the file inside of a function of NumPy's": (
         "04.6",
         "powers = np.exp(z - max(z, axis=axis, keepdims=True))\nreturn powers / powers.sum(axis=axis, keepdims=True)\n",
-        "Of an array take np.max().",
+        "Of an array take np.max.",
         "",
     ),
     "a name of the package that is not imported": (
         "12.1",
         "scores = query @ transpose(key, (*range(key.ndim - 2), -1, -2)) * query.shape[-1] ** -0.5\n"
-        "if mask is not None:\n    scores = where(mask == 0, scores, -np.inf)\nreturn softmax(scores, -1) @ value\n",
-        "`from meintorch.embedding import where`, at the top of the file",
+        "if mask is not None:\n    scores = clip(scores, None, 1e9) + mask\nreturn softmax(scores, -1) @ value\n",
+        "`from meintorch.activations import clip`, at the top of the file",
         "with a mask and not",
     ),
     "a name of a file that needs this one": (
@@ -109,7 +109,7 @@ ERRORS = {
             "for parameter, piece in zip(parameters, np.split(change, [one.size for one in parameters])):\n"
             "    parameter.data += piece.reshape(parameter.shape)\n",
         ],
-        "np.split takes no sizes, but the places where to cut",
+        "np.split takes the places where it cuts, and not lengths",
         "",
     ),
     "an array of arrays of different sizes": (

@@ -459,10 +459,12 @@ LEFT_OUT = {
     "argmax": "has no gradient",
     "argmin": "has no gradient",
     "from_copy": "makes an input",
+    "finite_elsewhere": "a part of nll_loss",
 }
 NODES_LEFT_OUT = {
     "add": "is x + y",
     "mul": "is x * y",
+    "div": "is x / y",
     "matmul": "is x @ y",
     "argmax": "has no gradient",
     "median": "has no gradient",

@@ -79,9 +79,9 @@ def test_where_the_mask_says_minus_infinity_nobody_looks():
 
 @pytest.mark.task("12.1")
 def test_a_mask_may_also_push_a_little():
-    """log 3 is added to a score of 0: the weights are 3, 1 and 2 parts of six."""
-    mask = np.array([[np.log(3.0), 0.0, 0.0]])
-    check_attention(QUERY, KEYS, VALUES, mask, [[110.0 / 6.0]], "query [[2, 0, 0, 0]] and mask [[log 3, 0, 0]]")
+    """log 3 is added to a score of 0, and log 2 to one of log 2: the weights are 3, 1 and 4 parts of eight."""
+    mask = np.log([[3.0, 1.0, 2.0]])
+    check_attention(QUERY, KEYS, VALUES, mask, [[21.25]], "query [[2, 0, 0, 0]] and mask [[log 3, 0, log 2]]")
 
 
 @pytest.mark.task("12.1")
@@ -757,6 +757,9 @@ def which_mask():
         "With a mask softmax is missing.": (scores + mask) @ value,
         "Only the zeros of the mask are looked at: its numbers are added as they are.": by_hand(
             query, key, value, np.where(mask == 0.0, 0.0, -np.inf)
+        ),
+        "Where the mask is not 0 its number takes the score's place. It is added to it.": (
+            softmax_by_hand(np.where(mask == 0.0, scores, mask)) @ value
         ),
         "The mask is added before the scores are scaled.": by_hand(query, key, value, mask / 3**0.5),
         "The mask is turned around: it has a row for each query, as the scores do.": by_hand(query, key, value, mask.T),

@@ -9,7 +9,12 @@ from grading.report import grade
 
 # The task, its answer (or the answers at its places), words of what is shown, words that are not.
 ERRORS = {
-    "np.sum of a Tensor": ("03.2", "return np.sum(x, axis) / count\n", "This module's own sum(x, axis, keepdims) has a way back", ""),
+    "np.sum of a Tensor": (
+        "03.2",
+        "return np.sum(x, axis) / count\n",
+        "This module's own sum(x, axis, keepdims) has a way back",
+        "",
+    ),
     "a function of the file for Tensors, on an array": (
         "04.3",
         "slope = 1.0 - tanh(x.data) ** 2\nx.grad += slope * upstream\n",

@@ -751,7 +751,8 @@ def test_junit_xml_goes_into_a_pipe_too_and_does_not_replace_it(grader, tmp_path
     try:
         grader("02.1", "--junitxml", pipe)
         assert pipe.is_fifo()
-        assert xml.fromstring(reader.communicate(timeout=20)[0])[0].get("tests") == "5"
+        checks = [check for check in course.find_chapter("02").checks if check.task == "02.1" and not check.goal]
+        assert xml.fromstring(reader.communicate(timeout=20)[0])[0].get("tests") == str(len(checks))
     finally:
         reader.kill()
         reader.communicate()

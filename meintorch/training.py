@@ -182,6 +182,18 @@ def are_one_hot(labels: np.ndarray) -> bool:
     return bool(np.isin(labels, (1, 0)).all() and (labels.sum(axis=-1) == 1).all())
 
 
+def share_of_right(scores: Tensor, answers: np.ndarray) -> float:
+    """The accuracy, or nan for a regression, which has none."""
+    return np.nan if is_regression(scores, answers) else accuracy(scores, answers)
+
+
+def means_of(losses: float, right: float, count: float) -> tuple[float, float | None]:
+    """Two sums over `count` examples as means; None in place of nan. Raises ValueError if there are no examples."""
+    if count == 0:
+        raise ValueError("there are no examples to evaluate the model with: a generator, for instance, gives them once")
+    return losses / count, None if np.isnan(right) else right / count
+
+
 def is_regression(scores: Any, answers: Any) -> bool:
     """Are the answers numbers to come close to, rather than labels?
 

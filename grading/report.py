@@ -289,7 +289,7 @@ def _judge(
         elif to_write or task.id in waits_for:
             report = TaskReport(task, "todo", own)
         elif waits_for:
-            report = TaskReport(task, "blocked", own, needs=min(waits_for))
+            report = TaskReport(task, "blocked", own, needs=min(waits_for, key=order))
         else:
             report = TaskReport(task, "error", own)
         reports.append(report)

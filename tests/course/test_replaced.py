@@ -210,3 +210,13 @@ def test_a_gradient_of_another_shape_or_dtype_goes_with_the_numbers_that_it_belo
     x.grad = np.ones(2, np.float32)
     x.data = np.ones(3)
     assert x.grad.shape == (3,)
+
+
+@pytest.mark.parametrize("operation", [lambda x: x.sum(), lambda x: x + 1.0, lambda x: x.reshape(1, 3)])
+@pytest.mark.parametrize("new", [np.zeros(5), np.zeros(3, np.float32)])
+def test_another_shape_or_dtype_is_found_even_where_no_numbers_are_needed(operation, new):
+    x = Tensor([1.0, 2.0, 3.0])
+    y = operation(x)
+    x.data = new
+    with pytest.raises(RuntimeError, match="new numbers"):
+        y.backward()

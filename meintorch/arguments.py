@@ -34,12 +34,18 @@ def whole(n: Any, name: str, least: int = 1) -> int:
 
 
 def number(x: Any, name: str) -> float:
-    """`x` as a plain float, which leaves float32 as it is. Raises TypeError for what is no real number, as "0.1"."""
+    """`x` as a plain float, which leaves float32 as it is.
+
+    Raises TypeError for what is no real number, as "0.1", and ValueError for an integer that no float can hold.
+    """
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]
     if not isinstance(x, Real) or isinstance(x, bool | np.bool_):
         raise TypeError(f"{name} is a number, not {shown(x)}")
-    return float(x)
+    try:
+        return float(x)
+    except OverflowError:
+        raise ValueError(f"{name} is a float, and they end at 1.8e308: {shown(x)} is larger") from None
 
 
 def as_numbers(value: Any) -> np.ndarray | None:

@@ -120,7 +120,6 @@ class RecursiveLeastSquares:
     """Least squares for y = x @ weights, one example at a time. No example is kept.
 
     weights     shape (n_inputs,), 0 at the start
-    covariance  how uncertain the weights are, shape (n_inputs, n_inputs); at the start the given number times I
     covariance  how uncertain the weights are, shape (n_inputs, n_inputs); at the start the given matrix, or the given
                 number times I
     forgetting  1 counts all examples alike; below 1 each counts that much less with every one that follows

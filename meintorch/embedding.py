@@ -145,7 +145,10 @@ def as_place(part: Any) -> Any:
         return part
     if isinstance(part, Tensor):
         return np.array(whole_numbers(part, "a Tensor as an index holds whole numbers (a comparison gives an array)"))
-    places = np.array(part)
+    try:
+        places = np.array(part)
+    except ValueError:
+        raise IndexError(f"the rows of the index {shown(part)} differ in length") from None
     if places.ndim == 0:
         return places[()]  # a single thing, which NumPy judges
     return places if places.size or isinstance(part, np.ndarray) else places.astype(np.intp)  # of [] NumPy makes floats

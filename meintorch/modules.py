@@ -28,8 +28,8 @@ def in_eval_mode(model: Any) -> Iterator[None]:
     Also where an exception ends the block.
     """
     before = [(module, module.training) for module in modules_of(model)]
-    model.eval()
     try:
+        model.eval()
         yield
     finally:
         for module, training in before:

@@ -61,7 +61,8 @@ class Tensor:
     # Slots, because a small tensor costs as much as the arithmetic on it.
     __slots__ = (
         *("_data", "requires_grad", "retains_grad", "_grad", "_lent", "_children", "_op", "_rule"),
-        *("_made", "_changed"),  # what `replacements` was when the rule was set, and when the data was given anew
+        # What `replacements` was when the rule was set, when the data was given anew, and when in another shape or dtype.
+        *("_made", "_changed", "_reshaped"),
         "__weakref__",
     )
     __array_ufunc__ = None  # so that array * tensor asks Tensor.__rmul__ instead of multiplying element by element
@@ -77,7 +78,7 @@ class Tensor:
         self._children = ()
         self._op = _op
         self._rule = _leaf
-        self._made = self._changed = 0
+        self._made = self._changed = self._reshaped = 0
         try:
             for child in _children:  # the graph grows where one of them needs a gradient, and the mode is on
                 if child.requires_grad and mode.recording:
@@ -105,14 +106,17 @@ class Tensor:
         global replacements
         if isinstance(data, Tensor):
             raise TypeError("data is an array. A Tensor has become of it here: calculate with the array in it, .data")
+        kind = self._data.shape, self._data.dtype
         if data is not self._data:  # else it is `-=`, which has changed the array itself
             array = as_float_array(data)
-            if self._grad is not None and (array.shape, array.dtype) != (self._grad.shape, self._grad.dtype):
+            if (array.shape, array.dtype) != kind:
                 self._grad = None
             # An array of a kind of its own, such as one that counts, stays what it is.
             self._data = data if isinstance(data, np.ndarray) and data.dtype is array.dtype else array
         replacements += 1
         self._changed = replacements
+        if (self._data.shape, self._data.dtype) != kind:
+            self._reshaped = replacements
 
     data = property(attrgetter("_data"), _set_data)  # attrgetter, since a function in Python takes twice as long
 
@@ -459,7 +463,7 @@ def _check_that_nothing_was_replaced(tensor: Tensor) -> None:
     """Raise RuntimeError if the rule of a tensor would read numbers that are not those of the way forward any more."""
     op, children = tensor._op, tensor._children
     for place, child in enumerate(children):
-        if child._changed > tensor._made and _reads_input(op, children, place):
+        if child._reshaped > tensor._made or (child._changed > tensor._made and _reads_input(op, children, place)):
             raise RuntimeError(_replaced(f"a Tensor of shape {child.shape} that {op!r} was computed from", op))
     if tensor._changed > tensor._made and (op in _THE_RESULT or (op == "**" and len(children) == 2)):
         raise RuntimeError(_replaced(f"the result of {op!r}, a Tensor of shape {tensor.shape},", op))

@@ -218,7 +218,7 @@ def scores_and_labels(scores: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]
         if labels.shape not in ((len(scores),), (len(scores), 1)):
             raise ValueError(f"{len(scores)} scores need as many labels, and these have shape {labels.shape}")
         if not are_two_classes(labels):
-            odd = labels[~np.isin(labels, (1, -1))][0]
+            odd = [*labels[~np.isin(labels, (1, 0, -1))], "0, another -1"][0]
             raise ValueError(f"with one score each the labels are 1 and -1, or 1 and 0, and one of these is {odd}")
         return scores, labels
     if labels.shape != scores.shape[:-1] or scores.shape[-1] < 2:

@@ -61,7 +61,7 @@ class Tensor:
     # Slots, because a small tensor costs as much as the arithmetic on it.
     __slots__ = (
         *("_data", "requires_grad", "retains_grad", "_grad", "_lent", "_children", "_op", "_rule"),
-        # What `replacements` was when the rule was set, when the data was given anew, and when in another shape or dtype.
+        # What `replacements` was when the rule was set, when the data was given anew, and when in another shape.
         *("_made", "_changed", "_reshaped"),
         "__weakref__",
     )

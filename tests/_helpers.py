@@ -708,7 +708,7 @@ def explain_shape(actual: np.ndarray, expected: np.ndarray) -> str | None:
     if added >= 0 and all(a == b or b == 1 for a, b in zip(actual.shape, padded)):
         stretched = tuple(i for i, (a, b) in enumerate(zip(actual.shape, padded)) if a != b or i < added)
         if np.allclose(actual.sum(axis=stretched).reshape(expected.shape), expected):
-            return "It still has the shape that broadcasting stretched it to."
+            return "Along the axes that are too many, the sums are right: they have not been added up."
     lost = actual.shape == tuple(size for size in expected.shape if size != 1)
     if lost and np.allclose(actual.reshape(expected.shape), expected):
         return "An axis of size 1 was lost: a sum drops the axis that it sums over, unless keepdims=True."

@@ -40,8 +40,8 @@ TABLE = np.arange(12.0).reshape(4, 3)
     ("actual", "expected", "words"),
     [
         (TABLE.T, TABLE, "turned around"),
-        (TABLE, TABLE.sum(0), "broadcasting stretched it to"),
-        (TABLE, TABLE.sum(1, keepdims=True), "broadcasting stretched it to"),
+        (TABLE, TABLE.sum(0), "have not been added up"),
+        (TABLE, TABLE.sum(1, keepdims=True), "have not been added up"),
         (np.ones(4), np.ones((4, 1)), "axis of size 1 was lost"),
     ],
 )

@@ -14,7 +14,8 @@ import os
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # these matrices are too small to be shared among cores
@@ -73,19 +74,6 @@ def main() -> None:
         print(f"| {name} | {took} | {bits:.3f} |")
 
 
-def batches(ids: np.ndarray, steps: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Pieces of the text from anywhere, and as answers the same pieces one place further on."""
-    pieces = np.lib.stride_tricks.sliding_window_view(ids, LENGTH + 1)  # a view: nothing is copied
-    seed = 0
-    while True:
-        for batch in meintorch.DataLoader(pieces[:, :-1], pieces[:, 1:], BATCH, seed=seed):
-            if steps == 0:
-                return
-            steps -= 1
-            yield batch
-        seed += 1
-
-
 def run(ids: np.ndarray, steps: int, step: Callable, optimizer, look: Callable[[], str] | None = None) -> float:
     """Take all steps, with a progress bar and now and then what `look` has to show. Returns the seconds of the steps.
 
@@ -97,7 +85,7 @@ def run(ids: np.ndarray, steps: int, step: Callable, optimizer, look: Callable[[
     seconds, losses = 0.0, []
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("training", total=steps, bits="")
-        for taken, (inputs, answers) in enumerate(batches(ids, steps), start=1):
+        for taken, (inputs, answers) in enumerate(islice(meintorch.batches(ids, LENGTH, BATCH), steps), start=1):
             optimizer.lr = meintorch.cosine_schedule(taken - 1, steps, PEAK, WARM_UP, FLOOR)
             begin = time.perf_counter()
             losses.append(step(inputs, answers))
@@ -111,9 +99,9 @@ def run(ids: np.ndarray, steps: int, step: Callable, optimizer, look: Callable[[
 
 
 def sample(model: meintorch.Transformer, characters: str, beginning: str = "The ", n: int = 160) -> str:
-    ids = [characters.index(one) for one in beginning]
-    written = meintorch.generate(model, ids, n, temperature=0.7, top_k=10, rng=np.random.default_rng(0))
-    return beginning + "".join(characters[i] for i in written)
+    ids = meintorch.encode(beginning, characters)
+    written = meintorch.generate(model, ids, n, temperature=0.7, top_k=10, rng=0)
+    return beginning + meintorch.decode(written, characters)
 
 
 def counted_bits(learn: np.ndarray, held_out: np.ndarray, order: int, n: int) -> float:

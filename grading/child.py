@@ -13,9 +13,11 @@ import importlib.abc
 import json
 import os
 import random
+import re
 import sys
 import time
 import traceback
+import types
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import guard
@@ -43,6 +45,7 @@ NOT_NEEDED = (  # plugins of pytest's own whose work nobody sees here
     "unittest",
     "unraisableexception",
 )
+FROM_CODE = (type, types.FunctionType)
 TOOLS = (  # what the checks rely on, beside their own modules
     "__main__",
     "guard",
@@ -185,11 +188,37 @@ def describe(error, package):
     return {
         "kind": type(error).__name__,
         "check": getattr(type(error), "is_check", False) is True,
-        "message": message[:4_000].replace(package, "meintorch"),
+        "message": in_the_learners_words(error, message)[:4_000].replace(package, "meintorch"),
         "diagnosis": diagnosis if isinstance(diagnosis, str) else "",
         "general": getattr(error, "general", False) is True,
         "frames": places_of(error, package),
     }
+
+
+def in_the_learners_words(error, message):
+    """The text of an error, without names from the tests: whoever reads it has typed none of them."""
+    if getattr(type(error), "is_check", False) is True:
+        return message
+    # Of AttributeError, the object: it may be of a class inside of a test.
+    names = {type(error.obj): None} if type(error) is AttributeError and hasattr(error, "obj") else {}
+    for package in ("tests.", "meintorch."):  # what is lent to the second is known by its name there
+        for key, module in list(sys.modules.items()):
+            if str(key).startswith(package) and type(module) is types.ModuleType:
+                names |= {value: name for name, value in vars(module).items() if type(value) in FROM_CODE}
+    names = {value: name for value, name in names.items() if type(value) in FROM_CODE and is_of_tests(value)}
+    for value, name in names.items():
+        if isinstance(value, type):  # as what it stands in for
+            base = next(one for one in value.__mro__ if not is_of_tests(one))
+            known_as = "stand-in" if base is object else base.__name__
+            message = re.sub(rf"\b{value.__name__}(?=\.\w+\(\))|(?<='){value.__name__}(?=' object)", known_as, message)
+        else:  # as what it is called in the package, where it was lent to that
+            known_as = "function" if name == value.__name__ else name
+            message = re.sub(rf"\b{value.__name__}(\.<locals>\.(\w+|<\w+>))*(?=\(\))", known_as, message)
+    return message
+
+
+def is_of_tests(value):
+    return isinstance(value.__module__, str) and value.__module__.startswith("tests.")
 
 
 def places_of(error, package):

@@ -155,10 +155,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         _wrong("--poll goes with --watch")
     if options.format == "exercism" and name == "all":
         _wrong("Exercism's form holds one exercise: python grader.py 02 --format exercism")
-    if options.package is not None and not options.package.is_dir():
-        _wrong(f"--package {options.package}: there is no such folder")
-    if options.package is not None and not list(options.package.glob("*.py")):
-        _wrong(f"--package {options.package}: there is no Python file in that folder, such as value.py")
+    if options.package is not None and (problem := _problem_of_folder(options.package)):
+        _wrong(f"--package {options.package}: {problem}")
     if options.junitxml is not None and (options.junitxml.is_dir() or not options.junitxml.absolute().parent.is_dir()):
         _wrong(f"--junitxml {options.junitxml}: give the name of a file in a folder that is there")
     if name not in WITHOUT_LIBRARIES:
@@ -168,6 +166,29 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _wrong(message: str) -> None:
     raise UsageError(f"{message}\n\nFor the list of commands: python grader.py --help")
+
+
+def _problem_of_folder(folder: Path) -> str:
+    """Why there is no package to check in a folder, and where there is one; "" if it has any file of the course's."""
+    from grading.course import chapters
+
+    names = {name for chapter in chapters() for name in chapter.files}
+
+    def is_package(place: Path) -> bool:
+        return any(os.path.isfile(place / name) for name in names)
+
+    if is_package(folder):
+        return ""
+    above = folder.parent if folder.is_file() else folder.absolute().parent
+    near = [place for pattern in ("*", "*/*") for place in sorted(folder.glob(pattern)) if is_package(place)]
+    near = sorted(near, key=lambda place: place.name != "meintorch") + [above] * is_package(above)
+    if near:
+        return f"the package is in {near[0]}: --package {near[0]}"
+    if folder.is_file():
+        return "that is a file, and a folder is wanted"
+    if not folder.is_dir():
+        return "there is no such folder"
+    return "there is no Python file of the course in that folder, such as value.py"
 
 
 def _seconds(text: str) -> float:

@@ -98,7 +98,7 @@ def chapters() -> tuple[Chapter, ...]:
         titles = texts.task_titles(text)
         revisits = {task: texts.revisited(title) for task, title in titles.items()}
         own = [task for task in titles if not revisits[task]]
-        if own != sorted((task for task in parts if task.startswith(number)), key=_order):
+        if own != sorted((task for task in parts if task.startswith(number)), key=order):
             raise ValueError(f"{path.name} has the tasks {own}, the reference has others")
         if unknown := {task for task in revisits.values() if task and task not in parts}:
             raise ValueError(f"{path.name} goes back to tasks that the reference does not have: {sorted(unknown)}")
@@ -128,7 +128,8 @@ def find_task(name: str) -> tuple[Chapter, Task]:
     raise LookupError(f"There is no task {name}. Chapter {chapter.number} has: {ids}.")
 
 
-def _order(task: str) -> tuple[int, ...]:
+def order(task: str) -> tuple[int, ...]:
+    """Sorts tasks as they come in the course."""
     return tuple(int(part) for part in task.split("."))
 
 

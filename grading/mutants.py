@@ -1,9 +1,10 @@
 """Machine-made mistakes: the answers of the reference, each with one small thing changed.
 
 Why no tool: cosmic-ray and mutmut mutate whole files or functions, here only the statements of a task count. Neither
-knows the mistakes that matter most here (a lost `.T`, `=` for `+=`, a dropped line, `data` for `grad`), and the judge
-has to be this course's grader on a stage, not pytest beside the sources. What is left of a tool then is less than what
-it takes to bend one. The changes are made in the text, so that a mutant reads as a learner would have typed it.
+knows the mistakes that matter most here (a lost `.T`, `=` for `+=`, a dropped line, `data` for `grad`, a result that is
+cut to an integer, something that the first call leaves behind for the second), and the judge has to be this course's
+grader on a stage, not pytest beside the sources. What is left of a tool then is less than what it takes to bend one.
+The changes are made in the text, so that a mutant reads as a learner would have typed it.
 """
 
 import ast
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from grading.course import Part, Task
+from grading.course import REFERENCE, Part, Task
+from grading.files import read_source
+from grading.regions import find_definition, parsed
 
 OPERATORS = {
     ast.Add: ("+", ["-"]),
@@ -41,6 +44,8 @@ ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Pow, ast.MatMult)  # a - b is not
 PARTNERS = [("self", "other"), ("a", "b"), ("left", "right"), ("data", "grad"), ("beta1", "beta2")]
 PARTNER = {**dict(PARTNERS), **{two: one for one, two in PARTNERS}}
 MODULES = ("np", "math")
+NUMBERS_ONLY = ("value.py", "mlp.py")  # here there are no arrays
+COUNTED = ("ndim", "shape", "size")  # whole numbers, of which none is nearly another
 
 Edit = tuple[int, int, str]  # the first byte that goes, the one after the last, and what comes in their place
 
@@ -67,7 +72,7 @@ def mutants_of(task: Task) -> list[Mutant]:
         body = _without_comments(part.region.body)
         tree = ast.parse(body)
         known = {ast.dump(tree)}
-        for first, last, text in sorted(_edits(_Source(body), tree)):
+        for first, last, text in sorted(_edits(_Source(body, part), tree)):
             raw = body.encode()
             mutated = (raw[:first] + text.encode() + raw[last:]).decode()
             try:
@@ -83,8 +88,13 @@ def mutants_of(task: Task) -> list[Mutant]:
 class _Source:
     """A source by the nodes of its tree."""
 
-    def __init__(self, body: str):
+    def __init__(self, body: str, part: Part):
         self.raw = body.encode()
+        path = part.region.qualname.split(".")
+        function = find_definition(parsed(read_source(REFERENCE / part.file)), path)
+        self.returns = ast.unparse(function.returns) if function.returns else ""
+        self.arguments = [argument.arg for argument in function.args.args]
+        self.of_numbers = part.file in NUMBERS_ONLY
         self.starts = [0]  # of the lines, in bytes, as the columns of a node are
         for line in self.raw.split(b"\n"):
             self.starts.append(self.starts[-1] + len(line) + 1)
@@ -118,6 +128,8 @@ class _Source:
 def _edits(source: _Source, tree: ast.Module) -> Iterator[Edit]:
     nodes = list(ast.walk(tree))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    if "state" in source.arguments:  # something else is kept in it, and that is no array
+        yield 0, 0, 'state["calls"] = state.get("calls", 0) + 1\n'
     signed = {node.operand for node in nodes if isinstance(node, ast.UnaryOp)}  # of -1, the 1 is not changed by itself
     for node in nodes:
         if isinstance(node, ast.stmt):
@@ -129,11 +141,59 @@ def _edits(source: _Source, tree: ast.Module) -> Iterator[Edit]:
                 yield from edits(source, node)
 
 
-def _of_assignment(source: _Source, node: ast.AugAssign) -> Iterator[Edit]:
+def _of_change(source: _Source, node: ast.AugAssign) -> Iterator[Edit]:
     sign, others = OPERATORS[type(node.op)]
     first, last = source.span(node.target)[1], source.span(node.value)[0]
     for new in ("=", f"{others[0]}="):
         yield first, last, source.cut(first, last).replace(f"{sign}=", new)
+    if not isinstance(node.target, ast.Name) and not isinstance(node.value, ast.Constant):
+        yield source.replaced(node.value, _whole(source, node.value))
+
+
+def _of_assignment(source: _Source, node: ast.Assign) -> Iterator[Edit]:
+    (target, *others), value = node.targets, node.value
+    if others or isinstance(target, ast.Tuple):
+        return
+    name = source.text(target)
+    if isinstance(target, ast.Name):
+        if source.arguments[:1] == ["self"] and any(isinstance(part, ast.Call) for part in ast.walk(value)):
+            yield source.replaced(
+                value, f"vars(self).setdefault({name!r}, {source.text(value)})"
+            )  # made once, and kept
+        if isinstance(value, ast.Call) and source.text(value.func) == "np.expand_dims":  # one after the other
+            array, axes = map(source.text, value.args)
+            if array == name:
+                yield source.replaced(
+                    node, f"for one in {axes}:\n{' ' * node.col_offset}    {name} = np.expand_dims({array}, one)"
+                )
+        return
+    if not isinstance(value, ast.Constant):
+        yield source.replaced(value, _whole(source, value))
+    first, last = source.span(target)[1], source.span(value)[0]
+    yield first, last, " += "  # what an earlier call has left stays in it
+    if isinstance(value, ast.Name | ast.Attribute) or getattr(value, "value", None) is True:
+        yield source.replaced(value, f"not {name}")  # back again at the second call
+
+
+def _of_return(source: _Source, node: ast.Return) -> Iterator[Edit]:
+    """The result gets another type: a whole number or a bool, or an array of them."""
+    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] if node.value else []
+    for value in values:
+        if source.returns == "float" or source.returns.startswith("tuple[float"):
+            yield from (
+                source.replaced(value, new) for new in (_number(source, value), f"bool({source.text(value)})", "0")
+            )
+        elif "np.ndarray" in source.returns:
+            yield from (source.replaced(value, f"({source.text(value)}).astype({kind})") for kind in ("int", "bool"))
+
+
+def _whole(source: _Source, node: ast.expr) -> str:
+    """The same, cut to whole numbers."""
+    return _number(source, node) if source.of_numbers else f"np.asarray({source.text(node)}).astype(int)"
+
+
+def _number(source: _Source, node: ast.expr) -> str:
+    return f"int({source.text(node)})"
 
 
 def _of_operation(source: _Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -152,6 +212,11 @@ def _of_and_or(source: _Source, node: ast.BoolOp) -> Iterator[Edit]:
 def _of_comparison(source: _Source, node: ast.Compare) -> Iterator[Edit]:
     for left, right, operator in zip([node.left, *node.comparators], node.comparators, node.ops):
         yield from source.signs(left, right, operator)
+    (operator, *others), sides = node.ops, [node.left, node.comparators[0]]
+    parts = [part for side in sides for part in ast.walk(side)]
+    counted = any(isinstance(part, ast.Constant) or getattr(part, "attr", "") in COUNTED for part in parts)
+    if isinstance(operator, ast.Eq) and not others and not counted:  # nearly as large as the largest is not the largest
+        yield source.replaced(node, f"np.isclose({', '.join(map(source.text, sides))})")
 
 
 def _of_sign(source: _Source, node: ast.UnaryOp) -> Iterator[Edit]:
@@ -199,6 +264,12 @@ def _of_call(source: _Source, node: ast.Call) -> Iterator[Edit]:
         if keyword.arg == "axis" and isinstance(keyword.value, ast.Name):
             yield source.replaced(keyword.value, "0")
             yield source.replaced(keyword.value, "-1")
+        elif keyword.arg == "axis" and isinstance(keyword.value, ast.Tuple):
+            for element in keyword.value.elts:
+                others = [source.text(other) for other in keyword.value.elts if other is not element]
+                yield source.replaced(keyword.value, f"({', '.join(others)},)")
+    if source.text(node.func) in ("np.zeros", "np.zeros_like"):
+        yield source.replaced(node, "0.0")  # a number where an array belongs
 
 
 def _of_condition(source: _Source, node: ast.AST) -> Iterator[Edit]:
@@ -210,7 +281,9 @@ def _of_condition(source: _Source, node: ast.AST) -> Iterator[Edit]:
 
 
 EDITS = {
-    ast.AugAssign: _of_assignment,
+    ast.AugAssign: _of_change,
+    ast.Assign: _of_assignment,
+    ast.Return: _of_return,
     ast.BinOp: _of_operation,
     ast.BoolOp: _of_and_or,
     ast.Compare: _of_comparison,

@@ -220,10 +220,7 @@ def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
     donor = fill(skeleton, region, text)
     tree, donor_tree = parsed(source), parsed(donor)
     path = region.qualname.split(".")
-    # The outermost function around the region, a method or a function of the module, is what gets exchanged.
-    depth = next(
-        n for n in range(1, len(path) + 1) if not isinstance(find_definition(donor_tree, path[:n]), ast.ClassDef)
-    )
+    depth = _depth_of_function(donor_tree, path)  # what gets exchanged
     wanted = _source_of(donor, find_definition(donor_tree, path[:depth]))
     found = find_definition(tree, path[:depth])
     if found is not None:
@@ -234,6 +231,21 @@ def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
         return _splice(source, owner.end_lineno + 1, owner.end_lineno, f"\n{method}")
     whole = _source_of(donor, find_definition(donor_tree, path[:1]))
     return f"{source.rstrip()}\n\n\n{whole}"
+
+
+def _depth_of_function(tree: ast.AST, path: list[str]) -> int:
+    """How many names of a path lead to the outermost function in it, a method or a function of the module."""
+    return next(n for n in range(1, len(path) + 1) if not isinstance(find_definition(tree, path[:n]), ast.ClassDef))
+
+
+def raising(source: str, region: Region) -> str:
+    """A stub's source in which the outermost function around a region raises its TODO as soon as it is called."""
+    path, tree = region.qualname.split("."), parsed(source)
+    function = find_definition(tree, path[: _depth_of_function(tree, path)])
+    body = function.body[_docstring_length(function) :]
+    raised = _indented(f'raise NotImplementedError("TODO {region.task}")\n', _indent_of(source, body[0]))
+    line = _first_line(body[0])
+    return _splice(source, line, line - 1, raised)
 
 
 def body_source(source: str, place: Place) -> str:

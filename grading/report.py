@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grading import launch, regions, stage
-from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task, chapters
+from grading import later, launch, phrasebook, regions, stage
+from grading.course import PACKAGE, REFERENCE, Chapter, Check, Part, Task, chapters, order
 from grading.files import read_source
 from grading.gradable import NotGradable
 from grading.launch import Result
@@ -18,9 +18,6 @@ from grading.stubs import stub_of
 
 SCHEMA = "meintorch/report/v1"
 TODO = re.compile(r"TODO (\d\d\.\d+)")
-OF_ARRAYS = (
-    "all any argmin argsort astype copy cumsum flat ndim nonzero ravel repeat round size squeeze std swapaxes tolist"
-)
 LEFTOVER = "Your lines are there, but so is the stub's own `raise` line, which stops them. Delete it."
 
 
@@ -138,6 +135,7 @@ def grade_on(folder: Path, chapter: Chapter, package: Path, task: Task | None, g
         run = launch.run(folder, chapter, checks, timeout, lambda *found: _set_aside(folder, chapter, checks, *found))
         report.not_gradable = _import_problem(run, chapter, folder / "meintorch")
     if report.not_gradable is None:
+        later.explain(folder, chapter, checks, run.results, timeout)
         report.tasks = _judge(tasks, checks, run.results, places, unwritten)
         for one in report.tasks:
             one.milestone = chapter.checks[0].name
@@ -161,13 +159,14 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def place_of(package: Path, part: Part) -> dict:
-    """Where the answer to a task stands in the learner's own file, as {"file", "line", "first", "last"}."""
+    """Where the answer to a task stands in the learner's own file, as {"file", "line", "first", "last", "answer"}."""
     source = read_source(package / part.file)
-    place = regions.locate(source, part.region)
+    place, file = regions.locate(source, part.region), f"meintorch/{part.file}"
     if place is None:
         line = regions.definition_line(source, part.region.qualname)
-        return {"file": f"meintorch/{part.file}", "line": line, "first": 0, "last": -1}
-    return {"file": f"meintorch/{part.file}", "line": place.line, "first": place.first, "last": place.last}
+        return {"file": file, "line": line, "first": 0, "last": -1, "answer": ""}
+    answer = "\n".join(source.split("\n")[place.first - 1 : place.last])
+    return {"file": file, "line": place.line, "first": place.first, "last": place.last, "answer": answer}
 
 
 def first_to_do(report: Report, package: Path) -> dict | None:
@@ -269,15 +268,15 @@ def _judge(
                     (frame for frame in result.frames[::-1] if _is_in(places, frame)), result.location
                 )
             if result.status in ("failed", "error") and result.kind and not result.is_check:
-                if not result.diagnosis:
-                    result.diagnosis, result.explained = explain_error(result.kind, result.message), True
-                result.message = _sentence(result)
+                _explain(result, task, places)
             if todo:
                 result.message = f"stops at the TODO of {todo}"
                 if todo == task.id and task.revisits:
                     result.message = f"the code of {task.revisits} still has its earlier form"
                 elif todo == task.id and not to_write:
                     result.diagnosis = LEFTOVER
+                elif order(todo) > order(task.id):
+                    result.diagnosis = f"{todo} comes after {task.id}. Write it first, or do without it here."
         statuses = {result.status for result in own}
         if statuses == {"passed"}:
             report = TaskReport(task, "passed", own)
@@ -297,12 +296,25 @@ def _judge(
     return reports
 
 
+def _explain(result: Result, task: Task, places: dict[Part, dict]) -> None:
+    """Put an error of Python's or NumPy's into words. What a probe has found comes first unless the error tells all."""
+    where = result.location
+    part = next((part for part, place in places.items() if _is_in({part: place}, where)), _part_for(task, result))
+    spot = phrasebook.Spot(task.id[:2], part, where.get("source") or "", places[part]["answer"])
+    cause = phrasebook.cause_of_error(result.kind, result.message, spot)
+    if cause:
+        result.diagnosis = cause
+    elif not result.diagnosis:
+        result.diagnosis, result.explained = phrasebook.explain_error(result.kind, result.message, spot), True
+    result.message = _sentence(result)
+
+
 def _todo_of(result: Result, places: dict[Part, dict]) -> str | None:
     """The task whose NotImplementedError stopped a test: by its text, or where that was changed by where it stands."""
     if result.kind != "NotImplementedError":
         return None
     match = TODO.fullmatch(result.message)
-    if match:
+    if match and any(task.id == match.group(1) for chapter in chapters() for task in chapter.tasks):
         return match.group(1)
     for frame in result.frames[::-1]:
         for part, place in places.items():
@@ -329,60 +341,6 @@ def _part_for(task: Task, result: Result) -> Part:
     name = f"_{result.name}_"
     named = [[len(one) for one in part.region.qualname.split(".") if f"_{one}_" in name] for part in task.parts]
     return task.parts[named.index(max(named))]  # of log_softmax and stable_log_softmax the longer one, if it is there
-
-
-def explain_error(kind: str, message: str) -> str | None:
-    """What lies behind some of Python's own errors that say little to somebody who meets them for the first time."""
-    if kind == "TypeError" and ("does not support ufuncs" in message or "unexpected keyword argument 'out'" in message):
-        return (
-            "NumPy's functions take arrays, and so does += on a gradient. This is a Tensor: is a .data missing? (In "
-            "chapter 10 it is .value.) Where the graph must go on, use operators and meintorch's own functions."
-        )
-    if kind == "TypeError" and "got an unexpected keyword argument 'requires_grad'" in message:
-        return "Tensor takes no requires_grad: as_tensor(...) makes a constant, Tensor(...) what needs a gradient."
-    if kind == "TypeError" and message == "a Tensor holds real numbers, not None of type NoneType":
-        return (
-            "None stands where numbers belong: does a function lack its return? (And in chapter 10 a node adds to no "
-            ".grad: it returns a list with what each of its inputs gets.)"
-        )
-    if "dtype('O')" in message or (message.startswith("unsupported operand") and "'NoneType'" in message):
-        return (
-            "Something is no number here, but None, perhaps: np.add.at, as a list's sort(), works in place and gives "
-            "None, and so does a function without return. (In chapter 10 a .grad is None, and a node adds to none.)"
-        )
-    if kind == "TypeError" and message.startswith("Cannot interpret '"):
-        return "A shape is one argument: np.zeros((2, 3)), with a pair of brackets of its own."
-    if kind == "ValueError" and message == "object too deep for desired array":
-        return "A table stands where NumPy wants a line of numbers, as np.bincount does: one column at a time."
-    if kind in ("MemoryError", "_ArrayMemoryError"):
-        return "A check may use 4 GiB of memory. Does a list or a graph grow with every step?"
-    if kind == "RecursionError":
-        return "A function calls itself, directly or by way of another, and never comes to an end."
-    if kind == "UnboundLocalError":
-        return (
-            "An assignment, += and -= too, makes a name local to its whole function. Give the result a name of its own."
-        )
-    array_of = re.fullmatch(r"'Tensor' object has no attribute '(\w+)'.*", message)
-    if kind == "AttributeError" and array_of and array_of[1] in OF_ARRAYS.split():
-        return f"An array has {array_of[1]}, and a Tensor has not: its array is in .data (in chapter 10: in .value)."
-    if kind == "AttributeError" and re.match(
-        r"'numpy\.\w+' object has no attribute '(value|grad|requires_grad)'", message
-    ):
-        return "This is an array already. Where a Tensor is wanted, wrap it: Tensor(...)."
-    if kind == "AttributeError" and "'NoneType'" in message:
-        return "Something is None here: does a function that was called lack its return?"
-    if kind == "TypeError" and message == "'Tensor' object is not iterable":
-        return "Python's own sum, max and min go through a list. A Tensor has methods for that: x.sum()."
-    if kind == "TypeError" and message == "'str' object is not callable":
-        return "A string was called like a function. A loop over a dict gives its keys: .values() gives what they name."
-    if kind == "IndexError" and message == "tuple index out of range":
-        return "A tuple is shorter than thought. Of an array with one axis the shape has one number, and no shape[1]."
-    if kind == "TypeError" and message == "'NoneType' object is not iterable":
-        return (
-            "What is gone through here is None. A list's reverse() and sort() change it in place and give None, and so "
-            "does a function without return."
-        )
-    return None
 
 
 def _sentence(result: Result) -> str:
@@ -498,6 +456,8 @@ def _next(report: Report, asked: Task | None) -> str:
     if unfinished:
         return f"python grader.py hint {unfinished.task.id}"
     blocked = next((one for one in report.tasks if one.status == "blocked"), None)
-    if blocked:
+    if blocked and order(blocked.needs) < order(blocked.task.id):
         return f"python grader.py {blocked.needs}"
+    if blocked:
+        return f"python grader.py hint {blocked.task.id}"
     return f"python grader.py diff {report.chapter.number}"

@@ -60,13 +60,30 @@ def say(*pieces: Piece) -> None:
 
 
 def paragraph(text: str, indent: int = 3, style: str = "") -> None:
-    """Print text in lines of the screen's width; its own line breaks are kept."""
+    """Print text in lines of the screen's width; its own line breaks are kept. No array is broken that fits on one."""
     for line in text.split("\n"):
         own = len(line) - len(line.lstrip())
         margin = " " * (indent + own)
-        wrapped = textwrap.wrap(line.strip(), WIDTH - len(margin), break_long_words=False, break_on_hyphens=False)
+        width = WIDTH - len(margin)
+        wrapped = textwrap.wrap(_unbroken(line.strip(), width), width, break_long_words=False, break_on_hyphens=False)
         for part in wrapped or [""]:
-            say(margin, (part, style))
+            say(margin, (part.replace(UNBROKEN, " "), style))
+
+
+UNBROKEN = "\0"  # stands for a space at which no line ends
+
+
+def _unbroken(line: str, width: int) -> str:
+    """A line in which no space inside of [ ] can end a line, as far as what the brackets hold fits on one."""
+    line, starts = line.replace(UNBROKEN, " "), []
+    for place, character in enumerate(line):
+        if character == "[":
+            starts.append(place)
+        elif character == "]" and starts:
+            start = starts.pop()
+            if place + 1 - start < width:
+                line = line[:start] + line[start : place + 1].replace(" ", UNBROKEN) + line[place + 1 :]
+    return line
 
 
 def show_report(report: Report, place: dict | None) -> None:
@@ -110,6 +127,10 @@ def show_report(report: Report, place: dict | None) -> None:
         for text in list(filter(None, leftover))[:1]:
             paragraph(text)
         paragraph(f"{place['file']}, line {place['line']}")
+    elif _asked_alone(report):  # blocked by a TODO
+        stopped = next(result for result in report.tasks[0].results if result.status == "todo")
+        say()
+        paragraph(f"{report.tasks[0].task.id} {stopped.message}. {stopped.diagnosis or ''}", indent=1)
     say()
     if report.passed and _asked_alone(report):
         say(" ", (f"{report.tasks[0].task.id} is done.", "green"), f" Next: {report.next}")

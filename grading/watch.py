@@ -224,6 +224,8 @@ def _hint(report: Report) -> None:
         hint.show(report.chapter, open_tasks[0])
     elif report.not_gradable:
         screen.say(" A hint comes once the file can be read.")
+    elif not report.passed:
+        screen.say(f" A hint comes with what this waits for: {report.next}")
     else:
         screen.say(" Everything here has passed.")
 

@@ -36,6 +36,7 @@ from meintorch import nodes
 from meintorch.embedding import Embedding, concatenate, flatten, stack, where
 from meintorch.normalization import GELU, LayerNorm, gelu, layer_norm, var
 from meintorch.transformer import Transformer, attention, bits_per_character, causal_mask, generate
+from meintorch.text import attention_weights, batches, decode, encode
 from meintorch.operators import add, divide, multiply, negate, subtract
 from meintorch.control import (
     ExtendedKalmanFilter,

@@ -4,7 +4,7 @@ Every function is a method too: `x.softmax(-1)`. The result has the dtype of x a
 shape. In this file max, min and abs are the functions defined here, not Python's: of an array take `z.max()`.
 """
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -76,9 +76,10 @@ def relu(x: Tensor) -> Tensor:
 def max(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest number along axes. With keepdims they stay, with size 1. Several that are largest share the gradient.
 
-    Raises ValueError for an axis that x does not have, and where there is no number to choose from.
+    Raises as `axes_of` does, and ValueError where there is no number to choose from.
     """
-    x, axis = as_tensor(x), axes_of(axis)
+    x = as_tensor(x)
+    axis = axes_of(axis, x.shape)
     largest = np.max(x.data, axis=axis, keepdims=True)  # this shape broadcasts against x
     out = Tensor(largest if keepdims else np.squeeze(largest, axis), (x,), "max")
 
@@ -102,8 +103,11 @@ def stable_softmax(z: np.ndarray, axis: int) -> np.ndarray:
 
 @operation
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """Turn the numbers along an axis into shares: none negative, their sum 1. Raises as `stable_softmax` does."""
-    x = as_tensor(x)
+    """Turn the numbers along an axis into shares: none negative, their sum 1.
+
+    Raises TypeError unless it is one axis, and else as `stable_softmax` does.
+    """
+    x, axis = as_tensor(x), one_axis(axis)
     s = stable_softmax(x.data, axis)
     out = Tensor(s, (x,), "softmax")
 
@@ -128,9 +132,9 @@ def stable_log_softmax(z: np.ndarray, axis: int) -> np.ndarray:
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """The logarithm of softmax along an axis, in one step, so that a tiny share does not become log(0).
 
-    Raises as `stable_softmax` does.
+    Raises as `softmax` does.
     """
-    x = as_tensor(x)
+    x, axis = as_tensor(x), one_axis(axis)
     result = stable_log_softmax(x.data, axis)
     out = Tensor(result, (x,), "log_softmax")
 
@@ -143,6 +147,13 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 # Given from here on, and built in the same way.
+
+
+def one_axis(axis: Any) -> int:
+    """The axis, if it is one. Shares along several would need a reshape first."""
+    if isinstance(axis, bool) or not isinstance(axis, Integral):
+        raise TypeError(f"shares run along one axis, an integer, not {axis!r}: for several, reshape them into one")
+    return int(axis)
 
 
 def sums_along(z: np.ndarray, axis: int) -> np.ndarray:
@@ -189,9 +200,9 @@ def _power_of_tensors(x: Tensor, exponent: Tensor) -> Tensor:
             steep = np.where(exponent.data == 0.0, 1.0, exponent.data) - 1.0
             x.grad += unbroadcast((exponent.data * x.data ** steep.astype(x.dtype)) * upstream, x.shape)
         if exponent.requires_grad:
-            # 0 ** e is 0 for every positive e: no slope there, though log(0) has none to offer.
-            logarithm = np.log(np.where(x.data == 0.0, np.ones_like(x.data), x.data))
-            exponent.grad += unbroadcast(result * logarithm * upstream, exponent.shape)
+            # 0 ** e is 0 for every positive e: no slope there, though log(0) has none to offer. (Below 0 it is -inf.)
+            flat = (x.data == 0.0) & (exponent.data >= 0.0)
+            exponent.grad += unbroadcast(result * np.log(np.where(flat, 1.0, x.data)) * upstream, exponent.shape)
 
     out._backward = _backward
     return out
@@ -226,9 +237,19 @@ def abs(x: Tensor) -> Tensor:
 
 @operation
 def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-    """x, but not below `low` and not above `high`. Its slope is 1 between them, both ends included, and 0 outside."""
+    """x, but not below `low` and not above `high`. Its slope is 1 between them, both ends included, and 0 outside.
+
+    Without a bound there is none on that side. Raises TypeError for one that is no number, ValueError for nan and if
+    low is above high.
+    """
     x = as_tensor(x)
+    for bound in (low, high):
+        if bound is not None and not isinstance(bound, Real):
+            raise TypeError(f"a bound of clip is a number or None, not {bound!r} of type {type(bound).__name__}")
     low, high = (None if bound is None else float(bound) for bound in (low, high))  # as in power: float32 stays
+    lowest, highest = (-np.inf if low is None else low), (np.inf if high is None else high)
+    if not lowest <= highest:  # nan is neither
+        raise ValueError(f"clip needs low <= high, not {low} and {high}")
     result = np.clip(x.data, low, high)
     out = Tensor(result, (x,), "clip")
 
@@ -243,7 +264,8 @@ def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tens
 def sigmoid(x: Tensor) -> Tensor:
     """1 / (1 + exp(-x)), element by element: an S from 0 to 1."""
     x = as_tensor(x)
-    result = 0.5 * np.tanh(0.5 * x.data) + 0.5  # the same function, and tanh does not overflow
+    small = np.exp(-np.abs(x.data))  # at most 1: it does not overflow, and below 0 the result keeps its digits
+    result = np.where(x.data < 0.0, small, 1.0) / (1.0 + small)
     out = Tensor(result, (x,), "sigmoid")
 
     def _backward(upstream):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from meintorch.arguments import generator, number, whole
+
 
 def make_moons(n: int = 100, noise: float = 0.1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Two interleaved crescents, the classic small problem that no straight line solves.
@@ -13,8 +15,11 @@ def make_moons(n: int = 100, noise: float = 0.1, seed: int = 0) -> tuple[np.ndar
     Returns points of shape (n, 2), float64, and their labels of shape (n,), integers: 1 for the first n // 2 rows (the
     upper crescent) and -1 for the rest. `noise` is the standard deviation of the jitter on each coordinate.
     The same arguments give the same data. After scikit-learn's `make_moons`.
+    Raises TypeError or ValueError unless n is a whole number from 1, noise is 0 or more, and seed is one.
     """
-    rng = np.random.default_rng(seed)
+    n, noise, rng = whole(n, "n"), number(noise, "noise"), generator(seed, "seed")
+    if not 0.0 <= noise < np.inf:
+        raise ValueError(f"noise is 0 or more, and finite, not {noise}")
     n_upper = n // 2
     upper = np.linspace(0.0, np.pi, n_upper)
     lower = np.linspace(0.0, np.pi, n - n_upper)
@@ -44,7 +49,9 @@ def load_words(n: int = 400) -> tuple[np.ndarray, list[str]]:
 
     Returns the text as a row of numbers, and the n commonest words, the commonest first. A number says which of them
     stands there; all other words are left out. The text differs a little from version to version of Python.
+    Raises TypeError or ValueError unless n is a whole number from 1.
     """
+    n = whole(n, "n")
     text = re.findall("[a-z_]+", " ".join(manual()).lower())
     words = [word for word, _ in Counter(text).most_common(n)]
     number = {word: i for i, word in enumerate(words)}
@@ -58,7 +65,7 @@ def load_text(held_out: int = 10) -> tuple[np.ndarray, np.ndarray, str]:
     Every paragraph is taken once, though some occur on several pages. Of ten, the last goes to the second text (or of
     as many as `held_out` says, 2 at least).
     """
-    if held_out < 2:
+    if whole(held_out, "held_out") < 2:
         raise ValueError(f"of {held_out} paragraphs one cannot be held out and others learned from: 2 at least")
     paragraphs = list(dict.fromkeys(re.split(r"\n\s*\n", "\n\n".join(manual()))))
     characters = "".join(sorted(set("\n".join(paragraphs))))

@@ -5,19 +5,37 @@ for it. Here stands what switches it, and two functions for a tensor that is to 
 """
 
 import functools
+import inspect
 from collections.abc import Callable
+from typing import Any
 
 from meintorch.tensor import Tensor, as_tensor, mode, operation
 
 
-class GradMode:
+class _NeedsBrackets(type):
+    """What no_grad is, without its brackets: nothing to enter."""
+
+    def __enter__(cls) -> None:
+        raise TypeError(f"a class is no context manager, an object is one: `with {cls.__name__}():`, with brackets")
+
+    def __exit__(cls, *problem: object) -> None:
+        pass
+
+
+class GradMode(metaclass=_NeedsBrackets):
     """Sets for a while whether operations record a graph: in a `with` block or, as a decorator, in every call.
 
     Afterwards it is again as it was before, also where an exception ends the block. Other threads are not concerned. An
-    object may be entered again before it is left. (Do not decorate generators: their body runs after the call.)
+    object may be entered again before it is left. As a decorator it does without its brackets too.
+
+    Raises TypeError for anything to decorate but a function: the body of a generator runs after the call.
     """
 
     recording = True  # what no_grad and enable_grad differ in
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        """`@no_grad` without brackets is `no_grad()(function)`."""
+        return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
         self.before: list[bool] = []  # what mode.recording was on entering, for each time that has not been left yet
@@ -32,6 +50,7 @@ class GradMode:
 
     def __call__(self, function: Callable) -> Callable:
         """A function that does what `function` does, in this mode."""
+        check_function(function, type(self).__name__)
 
         # TODO 09.3: the switch belongs to the call; an object of its own for each, since calls may overlap.
         raise NotImplementedError("TODO 09.3")
@@ -50,6 +69,18 @@ class enable_grad(GradMode):
     """A graph again, inside of `no_grad`: `with enable_grad():`, or `@enable_grad()` above a function."""
 
     recording = True
+
+
+def check_function(function: Any, name: str) -> None:
+    """Can it be decorated, so that what it does happens during the call?"""
+    if inspect.isclass(function) or not callable(function):
+        raise TypeError(f"@{name} goes above a function or a method, and {function!r} is none")
+    lazy = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    if any(is_lazy(function) for is_lazy in lazy):
+        raise TypeError(
+            f"@{name} switches during a call, and {function.__name__} only begins its work afterwards: put "
+            f"`with {name}():` around the part of its body that it is meant for"
+        )
 
 
 def is_grad_enabled() -> bool:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 
 from meintorch.value import Value, as_value
 
@@ -9,10 +10,12 @@ from meintorch.value import Value, as_value
 class Neuron:
     """A weighted sum of `n_inputs` numbers plus a bias, through a relu if `nonlinear`.
 
-    The weights start at random between -1 and 1, the bias at 0.
+    The weights start at random between -1 and 1, the bias at 0. Raises TypeError or ValueError unless n_inputs is an
+    integer of 1 or more.
     """
 
     def __init__(self, n_inputs: int, nonlinear: bool = True, rng: random.Random | None = None):
+        check_count(n_inputs, "the number of inputs")
         rng = rng or random.Random()
         self.weights = [Value(rng.uniform(-1.0, 1.0)) for _ in range(n_inputs)]
         self.bias = Value(0.0)
@@ -30,9 +33,10 @@ class Neuron:
 
 
 class Layer:
-    """`n_outputs` neurons that all look at the same `n_inputs` numbers."""
+    """`n_outputs` neurons that all look at the same `n_inputs` numbers. Raises as Neuron does, for both."""
 
     def __init__(self, n_inputs: int, n_outputs: int, nonlinear: bool = True, rng: random.Random | None = None):
+        check_count(n_outputs, "the number of neurons")
         self.neurons = [Neuron(n_inputs, nonlinear, rng) for _ in range(n_outputs)]
 
     def __call__(self, inputs: Sequence[Value | float]) -> list[Value]:
@@ -45,10 +49,16 @@ class Layer:
 class MLP:
     """A multi-layer perceptron: `MLP(2, [16, 16, 1])` takes 2 numbers through layers of 16, 16 and 1 neurons.
 
-    Every layer but the last ends in a relu. `seed` makes the starting weights repeatable.
+    Every layer but the last ends in a relu. `seed` makes the starting weights repeatable. Raises TypeError or
+    ValueError unless the widths are a list of integers of 1 or more, and n_inputs is such an integer.
     """
 
     def __init__(self, n_inputs: int, widths: Sequence[int], seed: int | None = None):
+        if not isinstance(widths, Iterable) or isinstance(widths, str):
+            raise TypeError(f"the widths are a list with a number for each layer, such as [16, 16, 1], not {widths!r}")
+        widths = list(widths)
+        if not widths:
+            raise ValueError("the widths are a list with a number for each layer, and this one is empty")
         rng = random.Random(seed)
         sizes = [n_inputs, *widths]
         self.layers = [
@@ -117,6 +127,13 @@ def train(
             losses.append(loss.data)
         history.append(sum(losses) / len(losses))
     return history
+
+
+def check_count(number: int, name: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        raise TypeError(f"{name} is an integer, not {number!r}")
+    if number < 1:
+        raise ValueError(f"{name} is 1 or more, not {number}")
 
 
 def accuracy(model: MLP, points: Sequence[Sequence[float]], labels: Sequence[int]) -> float:

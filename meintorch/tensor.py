@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from numbers import Real
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ import numpy as np
 def as_tensor(x: Any, like: "Tensor | None" = None) -> "Tensor":
     """Return `x` itself if it is a Tensor, else a constant that holds the number or array `x`, in the dtype of `like`.
 
-    A constant needs no gradient (`requires_grad` is False). Raises as `as_float_array` does.
+    A constant needs no gradient (`requires_grad` is False). A Tensor keeps its dtype, whatever `like` has: float32 and
+    float64 Tensors together give float64, as in NumPy. Raises as `as_float_array` does.
     """
     if isinstance(x, Tensor):
         return x
@@ -42,7 +45,9 @@ def unbroadcast(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 class Tensor:
     """A NumPy array in a graph of computations.
 
-    data           the numbers: float32 stays float32, everything else becomes float64; not copied if it is one of them
+    data           the numbers: float32 stays float32, everything else becomes float64; not copied if it is one of them.
+                   Given new ones (`x.data = ...`, `x.data -= ...`), a result that was computed from the old ones
+                   refuses to walk back where it needs them. Writing into the array, `x.data[0] = ...`, is not noticed
     grad           d(result) / d(data) once `result.backward()` has run, zeros before; its shape and dtype are data's
     requires_grad  False for a constant, whose gradient nobody asks for, and for what is computed from constants alone
     retains_grad   keep `grad` after backward() even if this is no input: chapter 09's `retain_grad` sets it
@@ -54,13 +59,17 @@ class Tensor:
     """
 
     # Slots, because a small tensor costs as much as the arithmetic on it.
-    __slots__ = ("data", "requires_grad", "retains_grad", "_grad", "_lent", "_children", "_op", "_rule", "__weakref__")
+    __slots__ = (
+        *("_data", "requires_grad", "retains_grad", "_grad", "_lent", "_children", "_op", "_rule"),
+        *("_made", "_changed"),  # what `replacements` was when the rule was set, and when the data was given anew
+        "__weakref__",
+    )
     __array_ufunc__ = None  # so that array * tensor asks Tensor.__rmul__ instead of multiplying element by element
 
     def __init__(self, data: Any, _children: tuple = (), _op: str = ""):
         if type(data) is not np.ndarray or data.dtype.char not in "fd" or not data.dtype.isnative:
             data = as_float_array(data)
-        self.data = data
+        self._data = data
         self.requires_grad = not _children
         self.retains_grad = False
         self._grad = None
@@ -68,10 +77,17 @@ class Tensor:
         self._children = ()
         self._op = _op
         self._rule = _leaf
-        for child in _children:  # the graph grows where one of them needs a gradient, and the mode is on
-            if child.requires_grad and mode.recording:
-                self.requires_grad, self._children = True, _children
-                break
+        self._made = self._changed = 0
+        try:
+            for child in _children:  # the graph grows where one of them needs a gradient, and the mode is on
+                if child.requires_grad and mode.recording:
+                    self.requires_grad, self._children = True, _children
+                    break
+        except (TypeError, AttributeError):
+            raise TypeError(
+                "Tensor takes one array, and after it what an operation was given, a tuple of Tensors: "
+                f"not {_short(_children)} of type {type(_children).__name__}"
+            ) from None
 
     def __repr__(self) -> str:
         text = np.array2string(self.data, precision=4, separator=", ", prefix="Tensor(")
@@ -85,21 +101,36 @@ class Tensor:
             raise TypeError("a Tensor of shape () is a single number and has no length")
         return len(self.data)
 
+    def _set_data(self, data: Any) -> None:
+        global replacements
+        if isinstance(data, Tensor):
+            raise TypeError("data is an array. A Tensor has become of it here: calculate with the array in it, .data")
+        if data is not self._data:  # else it is `-=`, which has changed the array itself
+            array = as_float_array(data)
+            if self._grad is not None and (array.shape, array.dtype) != (self._grad.shape, self._grad.dtype):
+                self._grad = None
+            # An array of a kind of its own, such as one that counts, stays what it is.
+            self._data = data if isinstance(data, np.ndarray) and data.dtype is array.dtype else array
+        replacements += 1
+        self._changed = replacements
+
+    data = property(attrgetter("_data"), _set_data)  # attrgetter, since a function in Python takes twice as long
+
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.data.shape
+        return self._data.shape
 
     @property
     def ndim(self) -> int:
-        return self.data.ndim
+        return self._data.ndim
 
     @property
     def size(self) -> int:
-        return self.data.size
+        return self._data.size
 
     @property
     def dtype(self) -> np.dtype:
-        return self.data.dtype
+        return self._data.dtype
 
     def item(self) -> float:
         """The number in a tensor that holds exactly one. Raises ValueError if it holds more, or none."""
@@ -110,7 +141,7 @@ class Tensor:
     @property
     def grad(self) -> np.ndarray:
         if self._grad is None:
-            return _nothing_yet(self.data.shape, self.data.dtype)
+            return _nothing_yet(self._data.shape, self._data.dtype)
         if self._lent:
             self._own_grad()
         return self._grad
@@ -119,7 +150,8 @@ class Tensor:
     def grad(self, gradient: np.ndarray) -> None:
         if gradient is self._grad:  # `+=` has added in place
             return
-        if type(gradient) is not np.ndarray or gradient.shape != self.data.shape or gradient.dtype != self.data.dtype:
+        data = self._data
+        if type(gradient) is not np.ndarray or gradient.shape != data.shape or gradient.dtype != data.dtype:
             gradient = self._as_gradient(gradient)
         # A copy, since no two tensors may share a gradient. During a walk it waits until somebody looks: mostly nobody
         # else holds the array any more by then, and large ones are never copied.
@@ -134,7 +166,7 @@ class Tensor:
             raise ValueError(f"the gradient of a Tensor of shape {self.shape} cannot have shape {np.shape(gradient)}")
         if getattr(gradient, "dtype", self.dtype) != self.dtype:
             raise TypeError(f"the gradient of a {self.dtype} Tensor cannot be {gradient.dtype}")
-        return np.array(gradient, dtype=self.dtype)
+        return np.array(as_float_array(gradient), dtype=self.dtype)
 
     def _own_grad(self) -> None:
         """Copy a gradient that came without a copy, unless this tensor alone holds it."""
@@ -154,12 +186,15 @@ class Tensor:
 
     @property
     def _backward(self) -> Callable[[np.ndarray], None]:
+        if self._made != replacements and self._children:
+            _check_that_nothing_was_replaced(self)
         return self._rule
 
     @_backward.setter
     def _backward(self, rule: Callable[[np.ndarray], None]) -> None:
         if self.requires_grad:  # else nobody will call the rule, and it would only hold on to the operation's inputs
             self._rule = rule
+            self._made = replacements
 
     def zero_grad(self) -> None:
         """Forget the gradient, so that `grad` reads as zeros again."""
@@ -213,8 +248,8 @@ class Tensor:
         keep_graph  keep the graph, and the gradients of the tensors inside it, to look at. Otherwise both are let go
                     of during the walk: only inputs, and tensors with `retains_grad`, still have a gradient afterwards
 
-        Raises ValueError if the shape of `gradient` is not self's, and RuntimeError if self needs no gradient, or if an
-        earlier walk has let go of the graph.
+        Raises ValueError if the shape of `gradient` is not self's, and RuntimeError if self needs no gradient, if an
+        earlier walk has let go of the graph, or if a tensor whose numbers are needed has got new ones since.
         """
         if not self.requires_grad:
             raise RuntimeError(
@@ -229,19 +264,13 @@ class Tensor:
         # TODO 02.3: children before parents, seed, then backwards through that order.
         raise NotImplementedError("TODO 02.3")
 
-    # Derived from the operations above, so that their gradients come for free.
+    # Derived from the operations above, so that their gradients come for free. Division is in operators.py.
 
     def __neg__(self) -> "Tensor":
         return self * -1.0
 
     def __sub__(self, other: Any) -> "Tensor":
         return self + -as_tensor(other, like=self)
-
-    def __truediv__(self, other: Any) -> "Tensor":
-        """Divide by a number or an array. Division by a Tensor, and powers, are chapter 04's."""
-        if isinstance(other, Tensor):
-            return self * other**-1.0
-        return self * (1.0 / as_float_array(other))
 
     def __pow__(self, exponent: Any) -> "Tensor":
         from meintorch.activations import power
@@ -276,8 +305,6 @@ class Tensor:
         from meintorch.embedding import index
 
         return index(self, key)
-
-    __iter__ = None  # an optimizer given one Tensor in place of a list must not take its rows for parameters
 
     # Comparisons have no slope: they give NumPy arrays of True and False.
 
@@ -325,14 +352,25 @@ def as_float_array(data: Any) -> np.ndarray:
     """Return `data` as a NumPy array of float32 if it is one already, else of float64. Such an array is not copied.
 
     Integers and booleans are converted. Raises TypeError if `data` holds anything but real numbers (text, complex
-    numbers, other objects), and ValueError if it is a nested list whose rows differ in length.
+    numbers, other objects) or has holes (a masked array), and ValueError if it is a nested list whose rows differ in
+    length, or if an integer is too large for a float.
     """
     if isinstance(data, Tensor):
         raise TypeError("expected numbers or an array, not a Tensor: its numbers are in .data")
+    if isinstance(data, np.ma.MaskedArray):
+        raise TypeError("a Tensor has a number in every place, and this is a masked array: fill it, x.filled(0.0)")
     try:
         array = np.asarray(data)
+        if array.dtype.kind == "O" and all(isinstance(one, Real) for one in array.flat):
+            array = array.astype(np.float64)  # 2 ** 70, say, is a real number, but none of NumPy's integers
     except ValueError:
         raise ValueError(f"the rows of {_short(data)} differ in length, so they do not make an array") from None
+    except OverflowError:
+        raise ValueError("a Tensor holds floats, and they end at 1.8e308: an integer here is larger") from None
+    except TypeError as error:
+        if isinstance(data, list | tuple) and "this is a Tensor" in str(error):
+            raise TypeError("a list of Tensors makes no Tensor: stack() and concatenate() put them together") from None
+        raise
     if array.dtype.kind not in "fiub":
         raise TypeError(f"a Tensor holds real numbers, not {_short(data)} of type {_kind(data, array)}")
     return array.astype(np.float32 if array.dtype.char == "f" else np.float64, copy=False)
@@ -407,6 +445,40 @@ def _let_go(upstream: np.ndarray) -> None:
     )
 
 
+# How often any tensor was given new numbers: where that has not changed, there is nothing to look for. (A notebook runs
+# a file that was edited again. The tensors that there are stay, so the count goes on.)
+replacements: int = globals().get("replacements", 0)
+# Rules that need no numbers of the inputs: shapes are enough, or the operation itself has computed what they need.
+_NOT_THE_INPUTS = {"+", "sum", "reshape", "transpose", "[]", "concatenate", "embed", "where"} | {
+    *("exp", "tanh", "sigmoid", "sqrt", "softmax", "log_softmax", "var", "cross_entropy", "binary_cross_entropy")
+}
+_THE_RESULT = {"exp", "tanh", "sigmoid", "sqrt", "softmax", "log_softmax", "max", "clip"}  # rules that hold on to it
+
+
+def _check_that_nothing_was_replaced(tensor: Tensor) -> None:
+    """Raise RuntimeError if the rule of a tensor would read numbers that are not those of the way forward any more."""
+    op, children = tensor._op, tensor._children
+    for place, child in enumerate(children):
+        if child._changed > tensor._made and _reads_input(op, children, place):
+            raise RuntimeError(_replaced(f"a Tensor of shape {child.shape} that {op!r} was computed from", op))
+    if tensor._changed > tensor._made and (op in _THE_RESULT or (op == "**" and len(children) == 2)):
+        raise RuntimeError(_replaced(f"the result of {op!r}, a Tensor of shape {tensor.shape},", op))
+
+
+def _reads_input(op: str, children: tuple, place: int) -> bool:
+    """Does the rule of an operation read the numbers of one of its inputs? If nothing is known about it: yes."""
+    if op in ("*", "@") or (op == "/" and place == 0):  # a factor is read for the gradients of the others alone
+        return any(other.requires_grad for i, other in enumerate(children) if i != place)
+    return op not in _NOT_THE_INPUTS
+
+
+def _replaced(what: str, op: str) -> str:
+    return (
+        f"{what} was given new numbers afterwards (.data = ..., .data -= ..., or an optimizer's step), and the way "
+        f"back through {op!r} needs the old ones. Compute the result again, or step after the last backward()"
+    )
+
+
 def _sum_in_front(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Sum over all axes in front of those of `shape`: ones times all the rows, in a single matrix product."""
     rows = array.reshape(math.prod(array.shape[: array.ndim - len(shape)]), math.prod(shape))
@@ -419,15 +491,24 @@ def _is_all_of_its_base(array: np.ndarray) -> bool:
     return type(base) is np.ndarray and base.size == array.size and flags.c_contiguous and flags.writeable
 
 
+_count_of = getattr(sys, "getrefcount", lambda thing: 0)  # not every Python counts
+
+
 def _holders_of_grad(tensor: Tensor) -> int:
-    return sys.getrefcount(tensor._grad)
+    return _count_of(tensor._grad)
 
 
 def _holders_of_base(tensor: Tensor) -> int:
-    return sys.getrefcount(tensor._grad.base)
+    return _count_of(tensor._grad.base)
 
 
 _probe = Tensor(0.0)
 _probe._grad = np.zeros(1).reshape(())
 _ALONE = _holders_of_grad(_probe)  # what Python counts where only the tensor holds the array,
 _BASE_ALONE = _holders_of_base(_probe)  # and where only that array holds what it is another shape of
+_others = (_probe._grad, _probe._grad.base)
+if (_holders_of_grad(_probe), _holders_of_base(_probe)) != (_ALONE + 1, _BASE_ALONE + 1):
+    # One more holds each, and the counts do not say so. How Python counts may change with any version, and then every
+    # gradient is copied: a count is always above this one.
+    _ALONE = _BASE_ALONE = -1
+del _others

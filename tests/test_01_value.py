@@ -1,5 +1,6 @@
 """The checks of chapter 01: python grader.py 01"""
 
+import gc
 import math
 import sys
 
@@ -16,8 +17,11 @@ from tests._helpers import (
     check_freed,
     check_grad,
     check_rule,
+    check_twice,
     check_walk,
+    count_living,
     first_that_tells,
+    nothing_else_changes,
     used_twice,
     which_formula,
 )
@@ -38,7 +42,7 @@ def test_tanh_of_a_times_b_plus_c_knows_all_its_derivatives():
 @pytest.mark.task("01.1")
 def test_both_terms_of_a_sum_get_what_arrives():
     a, b = Value(2.0), Value(5.0)
-    check_rule(lambda a, b: a + b, {"a": a, "b": b}, 3.0, [3.0, 3.0], of="a + b")
+    check_rule(lambda a, b: a + b, {"a": a, "b": b}, 3.0, [3.0, 3.0], of="a + b", probe=which_term)
 
 
 @pytest.mark.task("01.1")
@@ -109,15 +113,23 @@ def test_the_cube_of_two_grows_twelve_times_as_fast_as_two():
 def test_a_square_falls_on_the_left_of_zero():
     """At -3 the square is 9, and a step to the right makes it smaller: the slope is -6."""
     x = Value(-3.0)
-    check_rule(lambda x: x**2, {"x": x}, 1.0, [-6.0], of="x ** 2")
+    check_rule(lambda x: x**2, {"x": x}, 1.0, [-6.0], of="x ** 2", probe=which_power)
 
 
 @pytest.mark.task("01.3")
 def test_a_root_and_an_inverse_follow_the_same_rule():
     x = Value(4.0)
-    check_rule(lambda x: x**0.5, {"x": x}, 8.0, [2.0], of="x ** 0.5")
+    check_rule(lambda x: x**0.5, {"x": x}, 2.0, [0.5], of="x ** 0.5", probe=which_power)
     x = Value(2.0)
-    check_rule(lambda x: x**-1, {"x": x}, 8.0, [-2.0], of="x ** -1")
+    check_rule(lambda x: x**-1, {"x": x}, 2.0, [-0.5], of="x ** -1", probe=which_power)
+
+
+@pytest.mark.task("01.3")
+def test_at_zero_a_square_is_flat_and_x_to_the_power_of_one_is_not():
+    """Also where the result is 0, and nothing can be divided by it."""
+    for exponent, slope in ((2, 0.0), (1, 1.0), (1.5, 0.0)):
+        of = f"x ** {exponent}"
+        check_rule(lambda x, n=exponent: x**n, {"x": Value(0.0)}, 1.0, [slope], of=of, probe=which_power)
 
 
 @pytest.mark.task("01.3")
@@ -196,7 +208,8 @@ def test_the_result_changes_one_to_one_with_itself():
     check_close(y.grad, 1.0, "y = a * b: after y.backward(), y.grad", probe=check_walk(Value))
     x = Value(2.0)
     x.backward()
-    check_close(x.grad, 1.0, "x, which nothing was computed from: after x.backward(), x.grad")
+    look = which_formula(lambda: x.grad, {"The walk needs its seed here too, though there is no way to go.": 0.0})
+    check_close(x.grad, 1.0, "x, which nothing was computed from: after x.backward(), x.grad", probe=look)
 
 
 @pytest.mark.task("01.6")
@@ -246,6 +259,30 @@ def test_gradients_of_two_results_add_up():
 
 
 @pytest.mark.task("01.6")
+def test_a_walk_changes_gradients_and_nothing_else():
+    x = Value(3.0)
+    a = x * 2.0
+    y = a * a
+    with nothing_else_changes("y.backward()", x=x, a=a, y=y):
+        y.backward()
+
+
+@pytest.mark.task("01.6")
+def test_nothing_holds_on_to_a_graph_that_has_been_walked():
+    """Cycles are allowed, which the garbage collector finds: a visit() that calls itself is one."""
+    x = Value(3.0)
+    gc.collect()
+    before = count_living(Value)
+    (x * x * x).backward()
+    gc.collect()
+    if count_living(Value) > before:
+        raise CheckFailed(
+            "y = x * x * x: y and x * x stay in memory after y.backward(), though nobody refers to them",
+            "Is there a list or a dict outside of backward() that they were put into?",
+        )
+
+
+@pytest.mark.task("01.6")
 def test_difference_and_quotient_come_for_free():
     """y = (a - b) / b = a / b - 1, so dy/da = 1/b and dy/db = -a / b^2."""
     a, b = Value(6.0), Value(2.0)
@@ -280,12 +317,8 @@ def test_a_linear_neuron_may_go_below_zero():
 
 @pytest.mark.task("01.7")
 def test_a_neuron_answers_the_same_when_it_is_asked_again():
-    one = neuron([2.0, -1.0], bias=0.5)
-    one([3.0, 4.0])
-    if one.bias.data != 0.5:
-        message = f"a neuron with bias 0.5 has been called once, and its bias is {one.bias.data}"
-        raise CheckFailed(message, "The sum was kept in self.bias, which has to stay: add up under a name of your own.")
-    check_score(one([3.0, 4.0]), 2.5, "a neuron with weights 2 and -1 and bias 0.5, given 3 and 4 again: its output")
+    one, inputs = neuron([2.0, -1.0], bias=0.5), [Value(3.0), Value(4.0)]
+    check_twice(lambda: one(inputs).data, 2.5, "neuron(inputs)", which_neuron, neuron=one, inputs=inputs)
 
 
 @pytest.mark.task("01.7")
@@ -330,9 +363,16 @@ def test_the_loss_pulls_on_scores_inside_the_margin_and_on_every_parameter():
     near, far, parameter = Value(0.5), Value(2.0), Value(3.0)
     hinge_loss([near, far], [1, 1], parameters=[parameter], l2=0.1).backward()
     what = "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 0.5"
-    check_close(near.grad, -0.5, what, probe=which_hinge)
+    check_close(near.grad, -0.5, what, probe=first_that_tells(which_hinge, not_in_the_graph))
     check_close(far.grad, 0.0, "hinge_loss of scores 0.5 and 2, both with label 1: the gradient of the score 2")
-    check_close(parameter.grad, 0.6, "l2 = 0.1: the gradient of a parameter of 3")
+    check_close(parameter.grad, 0.6, "l2 = 0.1: the gradient of a parameter of 3", probe=not_in_the_graph)
+
+
+@pytest.mark.task("01.8")
+def test_the_loss_is_the_same_when_it_is_asked_for_again():
+    scores, labels, parameters = [Value(0.5), Value(2.0)], [1, -1], [Value(3.0), Value(-1.0)]
+    things = {"scores": scores, "labels": labels, "parameters": parameters}
+    check_twice(lambda: hinge_loss(scores, labels, parameters, 0.1).data, 2.75, "hinge_loss(...)", **things)
 
 
 @pytest.mark.task("01.8")
@@ -511,6 +551,13 @@ def random_program(values, rng):
 
 # The second look: taken only where a check has failed, at other numbers, to tell its cause from the others.
 
+which_term = which_formula(
+    lambda: arrived(lambda a, b: a + b, 4.0, 7.0),
+    {
+        "Each term has got its own number as slope: the slope of a sum is 1.": [4.0, 7.0],
+        "Each term has got the other's number as slope, as in a product: the slope of a sum is 1.": [7.0, 4.0],
+    },
+)
 OWN_NUMBER = "Each factor has got its own number: what belongs there is its partner's."
 which_factor = first_that_tells(
     which_formula(
@@ -518,19 +565,37 @@ which_factor = first_that_tells(
         {
             OWN_NUMBER: [4.0, 7.0],
             "Both factors have got a sum: the rule of a product is the product with its partner.": [11.0, 11.0],
+            "Both factors have got the product itself: what belongs there is the partner alone.": [28.0, 28.0],
         },
     ),
-    lambda: partners_gradient(),
+    lambda: a_gradient_as_number(),
 )
-which_power = which_formula(
-    lambda: arrived(lambda x: x**4, 3.0),
-    {
-        "The exponent in the slope has to be one lower: n * x ** (n - 1).": [4.0 * 3.0**4],
-        "The factor n of n * x ** (n - 1) is missing.": [3.0**3],
-        "This is n ** (x - 1): base and exponent have changed places.": [4.0**2],
-        "The factor in front is n - 1: it is n, and only the exponent is one lower.": [3.0 * 3.0**3],
-        "This is n * x ** n - 1: brackets are missing around the exponent n - 1.": [4.0 * 3.0**4 - 1.0],
-    },
+which_power = first_that_tells(
+    lambda: divided_by_x(),
+    which_formula(
+        lambda: [*arrived(lambda x: x**2, 0.3), *arrived(lambda x: x**0.5, 4.0), *arrived(lambda x: x**2, -3.0)],
+        {
+            "The slope was cut to a whole number: a gradient is a float.": [0.0, 0.0, -6.0],
+            "The slope was rounded to a whole number: a gradient is a float.": [1.0, 0.0, -6.0],
+            "The exponent was cut to a whole number. It may be 0.5, too.": [0.6, 0.5, -6.0],
+            "On the left of zero the sign is lost: x goes into the slope as it is, without abs().": [0.6, 0.25, 6.0],
+        },
+    ),
+    which_formula(
+        lambda: arrived(lambda x: x**4, 3.0),
+        {
+            "The exponent in the slope has to be one lower: n * x ** (n - 1).": [4.0 * 3.0**4],
+            "The factor n of n * x ** (n - 1) is missing.": [3.0**3],
+            "This is n ** (x - 1): base and exponent have changed places.": [4.0**2],
+            "The factor in front is n - 1: it is n, and only the exponent is one lower.": [3.0 * 3.0**3],
+            "This is n * x ** n - 1: brackets are missing around the exponent n - 1.": [4.0 * 3.0**4 - 1.0],
+            "This is n * (x ** n - 1): the brackets belong around the exponent n - 1.": [4.0 * (3.0**4 - 1.0)],
+            "This is (n * x) ** (n - 1): the factor n stands outside of the power.": [12.0**3],
+            "This is x ** (n + 1) / (n + 1), the way from a slope to its function: it is the other way round.": [
+                243.0 / 5
+            ],
+        },
+    ),
 )
 which_exp = which_formula(
     lambda: arrived(lambda x: x.exp(), 0.5),
@@ -554,6 +619,15 @@ which_tanh = which_formula(
         "Only the square is multiplied by `upstream`, and not the 1: brackets are missing around the slope.": [
             1.0 - 10.0 * math.tanh(0.8) ** 2
         ],
+        "Only the 1 is multiplied by `upstream`, and not the square: brackets are missing around the slope.": [
+            10.0 - math.tanh(0.8) ** 2
+        ],
+        "This is 1 + tanh(x) ** 2: the sign of the square is wrong.": [10.0 * (1.0 + math.tanh(0.8) ** 2)],
+        "This is tanh(x) ** 2 - 1: the sign is wrong, 1 - tanh(x) ** 2.": [10.0 * (math.tanh(0.8) ** 2 - 1.0)],
+        "This is tanh(x) * (1 - tanh(x)), the form of another function's slope: 1 - tanh(x) ** 2.": [
+            10.0 * math.tanh(0.8) * (1.0 - math.tanh(0.8))
+        ],
+        "This is 2 * tanh(x), the slope of a square: 1 - tanh(x) ** 2.": [20.0 * math.tanh(0.8)],
     },
 )
 which_side = which_formula(
@@ -568,12 +642,19 @@ which_side = which_formula(
         "It holds everything back: positive inputs have slope 1.": [0.0, 0.0, 0.0],
         "This is the input: the slope of relu is 1 or 0.": [3.0, 0.0, -3.0],
         "It looks at the sign of what arrives: what counts is the sign of the input.": [1.0, 1.0, 0.0],
+        "Below zero it comes back with its sign turned: there relu is flat, and nothing goes on.": [1.0, -1.0, -1.0],
+        "Below zero a hundredth comes through: relu is flat there, and nothing goes on.": [1.0, 0.01, -1.0],
     },
 )
 which_neuron = first_that_tells(
     which_formula(
-        lambda: [neuron([3.0, -2.0], bias)([2.0, 4.0]).data for bias in (10.0, -30.0)],
-        {"Every term has gone through relu: it is for the whole sum, once.": [16.0, -24.0]},
+        lambda: [neuron([4.0, -1.0], bias)([2.0, 4.0]).data for bias in (10.0, -30.0)],
+        {
+            "Every term has gone through relu: it is for the whole sum, once.": [18.0, -22.0],
+            "Weight and input are added: each input is multiplied by its weight.": [19.0, 0.0],
+            "It is divided by the number of inputs: the sum is not a mean.": [7.0, 0.0],
+            "The sum of the weights is multiplied by that of the inputs: each weight goes with its own.": [28.0, 0.0],
+        },
     ),
     which_formula(
         lambda: [
@@ -586,6 +667,8 @@ which_neuron = first_that_tells(
             "The bias is subtracted and not added.": [0.0, 40.0, 40.0],
             "The bias is added once for each input: once is enough.": [30.0, 0.0, -50.0],
             "Only the last input counts: the sum starts anew with each of them.": [14.0, 0.0, -26.0],
+            "Only the last input counts, without the bias: each turn of the loop replaces the sum.": [4.0, 4.0, 4.0],
+            "This is tanh: a neuron here ends in relu.": [math.tanh(20.0), math.tanh(-20.0), -20.0],
             "Only the first input counts: does the return stand inside the loop?": [16.0, 0.0, -24.0],
             "Always through relu: with nonlinear=False the sum is the answer.": [20.0, 0.0, 0.0],
             "Never through relu: it belongs there unless nonlinear is False.": [20.0, -20.0, -20.0],
@@ -594,26 +677,35 @@ which_neuron = first_that_tells(
     ),
 )
 HINGE = ([3.0, 0.5, -2.0, 0.2], [1, 1, -1, -1])  # its terms 1 - y * s are -2, 0.5, -1 and 1.2
+PAIR = ([3.0, -4.0], [1, 1])  # and here -2 and 5
 which_hinge = which_formula(
-    lambda: hinge_loss([Value(score) for score in HINGE[0]], HINGE[1]).data,
+    lambda: [hinge_loss([Value(score) for score in scores], labels).data for scores, labels in (HINGE, PAIR)],
     {
-        "The sum is right, but it has to be divided by the number of examples: the mean was forgotten.": 1.7,
-        "This is relu(1 + y * s): the sign in front of y * s is wrong.": (4.0 + 1.5 + 3.0 + 0.8) / 4,
-        "This is relu(-y * s): the margin of 1 is missing.": 0.2 / 4,
-        "This is 1 - y * s without the relu: what is negative has to count 0.": (-2.0 + 0.5 - 1.0 + 1.2) / 4,
-        "This is relu((1 - y) * s): the 1 stands for itself, and y belongs to s.": 0.4 / 4,
-        "The label is not used: this is relu(1 - s).": (0.5 + 3.0 + 0.8) / 4,
+        "The sum is right, but it has to be divided by the number of examples: the mean was forgotten.": [1.7, 5.0],
+        "This is relu(1 + y * s): the sign in front of y * s is wrong.": [(4.0 + 1.5 + 3.0 + 0.8) / 4, 4.0 / 2],
+        "This is relu(-y * s): the margin of 1 is missing.": [0.2 / 4, 4.0 / 2],
+        "This is 1 - y * s without the relu: what is negative has to count 0.": [(-2.0 + 0.5 - 1.0 + 1.2) / 4, 1.5],
+        "This is relu((1 - y) * s): the 1 stands for itself, and y belongs to s.": [0.4 / 4, 0.0],
+        "The label is not used: this is relu(1 - s).": [(0.5 + 3.0 + 0.8) / 4, 5.0 / 2],
+        "The relu is around the whole: each example goes through a relu of its own, before the sum.": [0.0, 1.5],
+        "This is 1 - relu(y * s): the 1 belongs inside of the relu.": [(-2.0 + 0.5 - 1.0 + 1.0) / 4, -1.0 / 2],
+        "This is 1 - y * relu(s): all of 1 - y * s belongs inside of the relu.": [(-2.0 + 0.5 + 1.0 + 1.2) / 4, -0.5],
+        "The terms are squared: only the parameters are.": [(0.25 + 1.44) / 4, 25.0 / 2],
     },
 )
 which_penalty = which_formula(
-    lambda: hinge_loss([Value(5.0)] * 4, [1] * 4, [Value(2.0), Value(-4.0), Value(0.0)], l2=0.5).data,
+    lambda: hinge_loss([Value(5.0)] * 4, [1] * 4, [Value(2.0), Value(-5.0), Value(0.0)], l2=0.3).data,
     {
         "The penalty is missing.": 0.0,
-        "The penalty is not multiplied by l2.": 20.0,
-        "The penalty is divided by the number of examples: only the mean of the hinge losses is.": 10.0 / 4,
-        "The penalty is divided by the number of parameters: it is a sum, not a mean.": 10.0 / 3,
-        "The penalty is halved: it is l2 times the sum of the squares.": 5.0,
-        "The parameters are not squared.": -1.0,
+        "The penalty is not multiplied by l2.": 29.0,
+        "The penalty is divided by the number of examples: only the mean of the hinge losses is.": 8.7 / 4,
+        "The penalty is divided by the number of parameters: it is a sum, not a mean.": 8.7 / 3,
+        "The penalty is halved: it is l2 times the sum of the squares.": 8.7 / 2,
+        "The penalty is subtracted and not added.": -8.7,
+        "The parameters are not squared.": -0.9,
+        "The sum is squared: each parameter is squared by itself, and then they are summed.": 0.3 * 9.0,
+        "l2 is squared too: it stands in front of the sum of the squares.": 0.09 * 29.0,
+        "These are the sizes of the parameters, without their signs: here they are squared.": 0.3 * 7.0,
     },
 )
 
@@ -625,14 +717,37 @@ def arrived(operation, *numbers: float, upstream: float = 1.0) -> list[float]:
     return [value.grad for value in values]
 
 
-def partners_gradient():
+def divided_by_x():
+    """Is it right everywhere but at 0?"""
+    if not np.allclose(arrived(lambda x: x**3, 2.0), [12.0]):
+        return None
+    try:
+        arrived(lambda x: x**2, 0.0)
+    except ZeroDivisionError:
+        return "x may be 0, and nothing has to be divided by it: x ** (n - 1) is computed from x."
+    return None
+
+
+def a_gradient_as_number():
     """Are gradients that were there before handed on in place of numbers?"""
     a, b = Value(4.0), Value(7.0)
     product = a * b
-    a.grad, b.grad = 0.0, 100.0
+    a.grad, b.grad = 1000.0, 200.0
     product._backward(1.0)
-    if a.grad == 100.0 and arrived(lambda a, b: a * b, 4.0, 7.0) == [0.0, 0.0]:
-        return "What is multiplied in is the partner's .grad: the local slope is its number, .data."
+    plain = arrived(lambda a, b: a * b, 4.0, 7.0)
+    if not np.allclose(plain, [7.0, 4.0]) and not np.allclose([a.grad - 1000.0, b.grad - 200.0], plain):
+        return "What is multiplied in is a .grad: the local slope is the partner's number, .data."
+    return None
+
+
+def not_in_the_graph():
+    """The loss is right, and nothing arrives at what it was computed from."""
+    score, parameter = Value(0.25), Value(3.0)
+    loss = hinge_loss([score], [1], [parameter], l2=0.1)
+    loss.backward()
+    lost = [name for name, value in (("score", score), ("parameter", parameter)) if value.grad == 0.0]
+    if math.isclose(loss.data, 1.65) and lost:
+        return f"The loss is right, but no way leads back from it to the {lost[0]}: is there a .data too many?"
     return None
 
 

@@ -1,5 +1,7 @@
 """The checks of chapter 02: python grader.py 02"""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -13,9 +15,12 @@ from tests._helpers import (
     check_grad,
     check_random_programs,
     check_rule,
+    check_twice,
     check_walk,
+    count_living,
     explained,
     first_that_tells,
+    nothing_else_changes,
     used_twice,
     which_formula,
 )
@@ -69,6 +74,14 @@ def test_a_sum_hands_each_side_a_gradient_of_its_own_shape():
     )
     wanted = [2 * upstream, [22.0, 44.0]]
     check_rule(lambda a, b: b + a, {"a": a, "b": b}, upstream, wanted, of="b + a", probe=no_unbroadcast)
+
+
+@pytest.mark.task("02.1")
+def test_a_sum_keeps_float32():
+    a, b = Tensor(np.float32([2.0, 3.0])), Tensor(np.float32([5.0, 7.0]))
+    (a + b)._backward(np.float32([0.25, 1.0]))
+    check_close(a.grad, np.float32([0.25, 1.0]), "a + b of two float32 tensors, upstream [0.25, 1]: a.grad")
+    check_close(b.grad, np.float32([0.25, 1.0]), "a + b of two float32 tensors, upstream [0.25, 1]: b.grad")
 
 
 @pytest.mark.task("02.1")
@@ -149,6 +162,12 @@ def test_a_tensor_waits_until_everyone_who_used_it_has_reported():
     c = a * b
     c.backward()
     check_grad(x, 26.0, of="a * (a + 1) with a = 2 * x", at="x = 3", probe=check_walk(Tensor))
+    x = Tensor(3.0)
+    a = x * 2.0
+    b = a + 1.0
+    c = b * a
+    c.backward()
+    check_grad(x, 26.0, of="(a + 1) * a with a = 2 * x", at="x = 3", probe=check_walk(Tensor))
 
 
 @pytest.mark.task("02.3")
@@ -172,7 +191,9 @@ def test_an_array_is_seeded_with_ones():
 @pytest.mark.task("02.3")
 def test_a_gradient_that_is_given_takes_the_place_of_the_ones():
     x = Tensor([1.0, 2.0, 3.0])
-    (x * x).backward(np.array([1.0, 10.0, 100.0]))
+    gradient = np.array([1.0, 10.0, 100.0])
+    with nothing_else_changes("y.backward(gradient)", gradient=gradient):
+        (x * x).backward(gradient)
     of = "x * x, with y.backward([1, 10, 100]),"
     check_grad(x, np.array([2.0, 40.0, 600.0]), of=of, at="x = [1, 2, 3]", probe=seeded_with_ones)
 
@@ -193,7 +214,8 @@ def test_a_graph_that_is_kept_can_be_looked_at():
     x = Tensor(3.0)
     a = x * 2.0
     y = a * a
-    y.backward(keep_graph=True)
+    with nothing_else_changes("y.backward(keep_graph=True)", x=x.data, a=a.data, y=y.data):
+        y.backward(keep_graph=True)
     check_grad(a, 12.0, of="a * a, with y.backward(keep_graph=True),", at="a = 6", name="a", probe=check_walk(Tensor))
     if a not in y._children or x not in a._children:
         message = "y = a * a with a = 2 * x: after y.backward(keep_graph=True), the graph is gone"
@@ -205,7 +227,36 @@ def test_a_result_changes_one_to_one_with_itself():
     """Also where nothing was computed: the seed arrives at the tensor that backward() was called on."""
     x = Tensor([1.0, 2.0])
     x.backward()
-    check_close(x.grad, np.ones(2), "x, which nothing was computed from: after x.backward(), x.grad")
+    look = which_formula(
+        lambda: x.grad, {"The walk needs its seed here too, though there is no way to go.": [0.0, 0.0]}
+    )
+    check_close(x.grad, np.ones(2), "x, which nothing was computed from: after x.backward(), x.grad", probe=look)
+
+
+@pytest.mark.task("02.3")
+def test_the_seed_adds_to_the_gradient_that_is_there():
+    """Gradients of several results add up, also where an input is one of the results itself."""
+    x = Tensor([1.0, 2.0])
+    (x * x).backward()
+    x.backward(np.array([10.0, 20.0]))
+    look = which_formula(lambda: x.grad, {SEED_ASSIGNED: [10.0, 20.0]})
+    what = "x = [1, 2], after (x * x).backward() and x.backward([10, 20]):\nx.grad"
+    check_close(x.grad, np.array([12.0, 24.0]), what, probe=look)
+
+
+@pytest.mark.task("02.3")
+def test_nothing_holds_on_to_a_graph_that_has_been_walked():
+    """Cycles are allowed, which the garbage collector finds: a visit() that calls itself is one."""
+    x = Tensor(3.0)
+    gc.collect()
+    before = count_living(Tensor)
+    (x * x * x).backward()
+    gc.collect()
+    if count_living(Tensor) > before:
+        raise CheckFailed(
+            "y = x * x * x: y and x * x stay in memory after y.backward(), though nobody refers to them",
+            "Is there a list or a dict outside of backward() that they were put into?",
+        )
 
 
 @pytest.mark.task("02.3")
@@ -301,31 +352,29 @@ def test_a_bias_learns_from_every_row_of_the_batch():
 @pytest.mark.task("02.5")
 def test_axes_that_were_added_in_front_are_summed_away():
     gradient = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    check_close(summed(gradient, (2,)), np.array([9.0, 12.0]), "unbroadcast of shape (3, 2) to (2,)", probe=which_sum)
+    check_summed(gradient, (2,), np.array([9.0, 12.0]))
 
 
 @pytest.mark.task("02.5")
 def test_axes_that_were_stretched_are_summed_and_stay():
     gradient = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     wanted = np.array([[3.0], [7.0], [11.0]])
-    check_close(summed(gradient, (3, 1)), wanted, "unbroadcast of shape (3, 2) to (3, 1)", probe=which_sum)
-    check_close(
-        summed(gradient, (1, 2)), np.array([[9.0, 12.0]]), "unbroadcast of shape (3, 2) to (1, 2)", probe=which_sum
-    )
+    check_summed(gradient, (3, 1), wanted)
+    check_summed(gradient, (1, 2), np.array([[9.0, 12.0]]))
 
 
 @pytest.mark.task("02.5")
 def test_a_single_number_collects_everything():
     gradient = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    check_close(np.asarray(summed(gradient, ())), np.array(21.0), "unbroadcast of shape (3, 2) to ()", probe=which_sum)
-    check_close(summed(gradient, (1,)), np.array([21.0]), "unbroadcast of shape (3, 2) to (1,)", probe=which_sum)
+    check_summed(gradient, (), np.array(21.0))
+    check_summed(gradient, (1,), np.array([21.0]))
 
 
 @pytest.mark.task("02.5")
 def test_added_and_stretched_axes_together():
     gradient = np.arange(12.0).reshape(2, 3, 2)
     wanted = np.array([[0 + 1 + 6 + 7.0], [2 + 3 + 8 + 9.0], [4 + 5 + 10 + 11.0]])
-    check_close(summed(gradient, (3, 1)), wanted, "unbroadcast of shape (2, 3, 2) to (3, 1)", probe=which_sum)
+    check_summed(gradient, (3, 1), wanted)
 
 
 @pytest.mark.task("02.5")
@@ -333,7 +382,7 @@ def test_several_stretched_axes_are_all_summed():
     gradient = np.arange(12.0).reshape(3, 2, 2)
     for axes, shape in (((0, 1), (1, 1, 2)), ((0, 2), (1, 2, 1)), ((0, 1, 2), (1, 1, 1))):
         wanted = gradient.sum(axis=axes, keepdims=True)
-        check_close(summed(gradient, shape), wanted, f"unbroadcast of shape (3, 2, 2) to {shape}", probe=which_sum)
+        check_summed(gradient, shape, wanted)
 
 
 @pytest.mark.task("02.5")
@@ -428,8 +477,13 @@ def test_goal_unbroadcast_keeps_float32_and_leaves_its_input_alone():
     check_close(gradient, np.ones((4, 3), np.float32), "after unbroadcast, the gradient it was given")
 
 
-def summed(gradient, shape):
-    return explained(lambda: unbroadcast(gradient, shape), which_sum)
+def check_summed(gradient, shape, wanted) -> None:
+    def call():
+        found = explained(lambda: unbroadcast(gradient, shape), which_sum)
+        return found if shape else np.asarray(found)
+
+    what = f"unbroadcast of shape {gradient.shape} to {shape}"
+    check_twice(call, wanted, what, which_sum, gradient=gradient)
 
 
 def summed_to(gradient, shape):
@@ -456,6 +510,7 @@ def arrived(operation, upstream, *arrays) -> list:
     return [x.grad for x in tensors]
 
 
+UPSTREAM = np.array([[1.0, 20.0], [300.0, 7.0]])
 SIX, SEVEN = np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([[4.0, 0.0], [1.0, 2.0]])
 which_factor = first_that_tells(
     which_formula(
@@ -486,6 +541,11 @@ def no_unbroadcast():
     asked = [asked_of_unbroadcast(operation) for operation in (lambda a, b: a + b, lambda a, b: a * b)]
     for calls in asked:
         shapes = [shape for _, shape in calls]
+        if shapes and shapes[0] == (2, 2):
+            return (
+                "With equal shapes the rule is right. Where they differ, unbroadcast is given a shape that is not the "
+                "input's own: self.shape for self.grad, other.shape for other.grad."
+            )
         if len(shapes) == 2 and shapes[0] == shapes[1]:
             return (
                 "With equal shapes the rule is right. Where they differ, each needs its own shape in unbroadcast(...)."
@@ -494,8 +554,12 @@ def no_unbroadcast():
             return (
                 "The second call of unbroadcast gets what the first one has summed already: is `upstream` overwritten?"
             )
-    if asked[1] and all(np.array_equal(gradient, np.ones((2, 2))) for gradient, _ in asked[1]):
+    if calls and np.array_equal(calls[0][0], UPSTREAM):
         return "In the rule of * it is summed too early: first the product with the partner, then unbroadcast."
+    if calls and np.array_equal(calls[0][0], SIX):
+        return "In the rule of * only the partner goes through unbroadcast: first the product, then unbroadcast."
+    if all(len(calls) == 2 for calls in asked):
+        return None
     return "With equal shapes the rule is right. Where they differ, unbroadcast(..., shape) is missing on one side."
 
 
@@ -504,12 +568,17 @@ def asked_of_unbroadcast(operation) -> list[tuple[np.ndarray, tuple]]:
     calls, before = [], tensor.unbroadcast
     tensor.unbroadcast = lambda gradient, shape: calls.append((gradient, shape)) or before(gradient, shape)
     try:
-        operation(Tensor([3.0, 4.0]), Tensor(SIX))._backward(np.ones((2, 2)))
+        operation(Tensor([3.0, 4.0]), Tensor(SIX))._backward(UPSTREAM.copy())
     except Exception:
         pass  # what has been asked until then is what counts
     finally:
         tensor.unbroadcast = before
     return calls
+
+
+SEED_ASSIGNED = (
+    "What x had from x * x is gone: the seed was assigned. It is added with +=, as all that arrives, until zero_grad()."
+)
 
 
 def seeded_with_ones():
@@ -533,6 +602,7 @@ which_transpose = first_that_tells(
             "a gets upstream.T @ b: it is b that is transposed, not upstream.": UP.T @ RIGHT,
             "a gets what belongs to b.": TO_B,
             "a gets an elementwise product: the rule of @ is made of matrix products.": UP * RIGHT,
+            "a gets an elementwise product with b.T, *: the rule of @ is made of matrix products.": UP * RIGHT.T,
         },
     ),
     which_formula(
@@ -545,6 +615,7 @@ which_transpose = first_that_tells(
             "b gets upstream.T @ a, which is the right product transposed.": UP.T @ LEFT,
             "b gets what belongs to a.": TO_A,
             "b gets an elementwise product: the rule of @ is made of matrix products.": UP * LEFT,
+            "b gets an elementwise product with a.T, *: the rule of @ is made of matrix products.": LEFT.T * UP,
         },
     ),
 )
@@ -561,6 +632,15 @@ which_sum = first_that_tells(
             "It takes the largest of the copies: all of them have to be summed.": G.max(axis=(0, 2)).reshape(2, 1),
             "An axis in front is summed, but one that was stretched from size 1 is not.": G.sum(axis=0),
             "It sums over everything, and spreads the result.": np.full((2, 1), G.sum()),
+            "Over an axis that was stretched it takes the mean: its number collects the sum.": G.sum(0).mean(1)[
+                :, None
+            ],
+            "The axes are counted as in `shape`, though the gradient has one more in front of them: add how many.": (
+                G.sum(axis=(0, 1))[:, None]
+            ),
+            "The stretched axes are looked for before those in front are gone, so others are summed: in front first.": (
+                G.sum(axis=(0, 1))[None]
+            ),
         },
     ),
     which_formula(
@@ -576,7 +656,14 @@ which_sum = first_that_tells(
             "The axis that broadcasting added in front is not summed.": G,
             "It sums the axes at the end: broadcasting adds axes in front.": G.sum(axis=2),
             "The axis in front is summed, but kept: it has to go.": G.sum(axis=0, keepdims=True),
+            "It sums as many axes as `shape` has. In front there are gradient.ndim - len(shape) of them.": G.sum(
+                (0, 1)
+            ),
         },
+    ),
+    which_formula(
+        lambda: unbroadcast(G[0], (2, 1)),
+        {"It sums over axis 0, and here it is axis 1 that was stretched from size 1.": G[0].sum(0)[:, None]},
     ),
     which_formula(
         lambda: unbroadcast(G, (1, 2, 1)),

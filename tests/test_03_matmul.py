@@ -1,10 +1,13 @@
 """The checks of chapter 03: python grader.py 03"""
 
+import tracemalloc
 from itertools import permutations
 
 import numpy as np
 import pytest
 
+from meintorch import matmul as module_of_products
+from meintorch import shapes
 from meintorch.matmul import dot
 from meintorch.shapes import mean, reshape, transpose
 from meintorch.shapes import sum as sum_of
@@ -13,12 +16,14 @@ from tests._helpers import (
     CheckFailed,
     check_binary_gradient,
     check_close,
+    check_every_axis,
     check_freed,
     check_grad,
     check_gradient,
     check_rule,
     explained,
     first_that_tells,
+    nothing_else_changes,
     used_twice,
     which_formula,
 )
@@ -103,6 +108,13 @@ def test_a_sum_over_axes_adds_to_the_gradient_that_is_there():
     check_freed(lambda x: sum_of(x), x, of="sum(x)")
 
 
+@pytest.mark.task("03.1")
+def test_a_sum_takes_axes_in_every_form():
+    """Counted from the end, several in any order: (1, 0), (-2, -1), (2, 0)."""
+    x = np.arange(6.0).reshape(1, 2, 3)
+    check_every_axis(lambda x, axis: sum_of(x, axis), lambda x, axis: x.sum(axis=axis), x, "sum", Tensor)
+
+
 # 03.2 Mean
 
 
@@ -151,6 +163,12 @@ def test_a_mean_keeps_float32():
     x = np.float32([1.0, 2.0, 6.0])
     third = np.float32(1.0) / np.float32(3.0)
     check_through(mean, {"x": x}, 3.0, 1.0, [[third, third, third]], "mean(x) of float32", 1e-6, probe=which_mean)
+
+
+@pytest.mark.task("03.2")
+def test_a_mean_takes_axes_in_every_form():
+    x = np.arange(6.0).reshape(1, 2, 3)
+    check_every_axis(lambda x, axis: mean(x, axis), lambda x, axis: x.mean(axis=axis), x, "mean", Tensor)
 
 
 # 03.3 Reshape
@@ -387,6 +405,25 @@ def test_a_stack_may_meet_one_vector():
 
 
 @pytest.mark.task("03.7")
+def test_one_product_needs_no_matrix_of_shares_for_each_matrix_of_the_stack():
+    """The matrix has 1,024 numbers and the stack 64 rows: a share of the matrix for each would be 65,536 numbers."""
+    out = Tensor(np.ones((64, 1, 32))) @ Tensor(np.ones((32, 32)))
+    tracemalloc.start()
+    try:
+        out.backward()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    if peak > 300_000:
+        raise CheckFailed(
+            "y = a @ b, a of shape (64, 1, 32), b of shape (32, 32), where all numbers are right:\n"
+            f"y.backward() takes {peak:,} bytes, expected less than 300,000",
+            "For each matrix of the stack a whole matrix of shares is made, and then they are summed. With all rows of "
+            "the stack below each other in one matrix it is one product, which sums by itself.",
+        )
+
+
+@pytest.mark.task("03.7")
 def test_a_stack_and_a_matrix_keep_float32():
     arrays = {"a": np.float32([[[1.0, 2.0], [3.0, 4.0]]]), "b": np.float32([[1.0], [10.0]])}
     gradients = [[[[1.0, 10.0], [2.0, 20.0]]], [[7.0], [10.0]]]
@@ -511,7 +548,9 @@ def test_goal_a_reshape_takes_an_upstream_that_lies_in_memory_the_other_way():
 @pytest.mark.task("03.4")
 def test_goal_every_order_of_axes_matches_central_differences():
     for shape in ((), (3,), (2, 3), (2, 1, 3), (2, 2, 2), (0, 2, 3), (2, 1, 3, 2)):
-        for axes in [None, *permutations(range(len(shape)))]:
+        orders = list(permutations(range(len(shape))))
+        from_the_end = [tuple(axis - len(shape) * (i % 2) for i, axis in enumerate(order)) for order in orders]
+        for axes in [None, *dict.fromkeys([*orders, *from_the_end])]:
             name = f"transpose(x, {axes})"
             check_gradient(lambda x, axes=axes: transpose(x, axes), numbers(shape), name=name, make=Tensor)
 
@@ -634,8 +673,9 @@ def check_through(operation, arrays, value, upstream, gradients, of, tolerance=1
     """Check a result that may be made of several operations: its numbers first, then what arrives after backward()."""
     dtype = next(iter(arrays.values())).dtype
     inputs = {name: Tensor(array.copy()) for name, array in arrays.items()}
-    look = first_that_tells(lambda: leads_back(operation, arrays), probe)
-    out = run(operation, inputs, probe=look)
+    look = first_that_tells(lambda: leads_back(operation, arrays), lambda: has_a_rule(operation, arrays), probe)
+    with nothing_else_changes(of, **inputs):
+        out = run(operation, inputs, probe=look)
     at = ", ".join(f"{name} = {array.tolist()}" for name, array in arrays.items())
     if not isinstance(out, Tensor):
         kind = "None" if out is None else f"of type {type(out).__name__}"
@@ -655,7 +695,7 @@ def run(operation, inputs, probe):
     try:
         return explained(lambda: operation(*inputs.values()), probe)
     except RecursionError as error:
-        error.diagnosis = "It comes back to itself without end: with the same shapes, matmul takes the same way again."
+        error.diagnosis = "It comes back to itself without end: what it calls, asked for the same, calls it again."
         raise
 
 
@@ -674,6 +714,52 @@ def leads_back(operation, arrays):
     lost = [name for name, x in inputs.items() if x not in seen]
     if lost:
         return f"No way leads from the result back to {' and '.join(lost)}: only the numbers in .data went into it."
+    return None
+
+
+def has_a_rule(operation, arrays):
+    """Does every tensor on the way back have a rule, and not the one of an input?"""
+    no_rule, seen, waiting = Tensor(0.0)._backward, set(), [operation(*[Tensor(array) for array in arrays.values()])]
+    while waiting:
+        tensor = waiting.pop()
+        if tensor not in seen:
+            seen.add(tensor)
+            waiting.extend(tensor._children)
+            if tensor._children and tensor._backward is no_rule:
+                return "A result knows its inputs, but has no rule to hand anything on to them: `_backward` is not set."
+    return None
+
+
+def made_for_tensors(operation, module, name, *arrays):
+    """Does the rule call the module's own function, which takes a Tensor, with an array?"""
+    out = operation(*[Tensor(array) for array in arrays])
+    calls, before = [], getattr(module, name)
+    setattr(module, name, lambda *given, **named: calls.append(given) or before(*given, **named))
+    try:
+        out._backward(np.ones(out.shape))
+    except Exception:
+        pass  # whether it was called is what counts
+    finally:
+        setattr(module, name, before)
+    if not calls:
+        return None
+    return f"The rule calls this module's {name}(...), which is for Tensors. What arrives is an array: np.{name}."
+
+
+def numpys_own(operation, module, *names):
+    """Is a function of NumPy's called with a Tensor?"""
+    calls = []
+    for name in names:
+        before = getattr(np, name)
+        setattr(np, name, lambda *given, before=before, **named: calls.append(given) or before(*given, **named))
+        try:
+            operation()
+        except Exception:
+            pass  # with what it was called is what counts
+        finally:
+            setattr(np, name, before)
+        if any(isinstance(given[0], Tensor) for given in calls if given):
+            return f"np.{name} takes an array, and this is a Tensor. This module's own {module} has a way back."
     return None
 
 
@@ -733,8 +819,12 @@ which_spread = first_that_tells(
             ),
             "It is multiplied by the numbers of x: the slope of a sum is 1.": SPREAD * X,
             "What arrives gets to the first number of each sum only.": SPREAD * [1.0, 0.0],
+            "Each number gets the mean of all that arrives, and not what arrives at its own sum.": np.full(
+                (2, 2), 21.5
+            ),
         },
     ),
+    lambda: made_for_tensors(lambda x: sum_of(x, 1), shapes, "sum", X),
     which_kind_of_sum,
 )
 
@@ -747,6 +837,7 @@ which_mean = first_that_tells(
             "It is divided by the size of all of x. Into each mean goes only one row.": [1.5, 7.0],
             "It is divided by the length of axis 0, whatever `axis` says.": [4.5, 21.0],
             "It is divided twice.": [1.0, 14.0 / 3.0],
+            "It is multiplied by the count: the sum is divided by it.": [27.0, 126.0],
             "The sum goes over everything: `axis` is not handed on.": 17.0,
             "The mean goes over everything: `axis` is not handed on.": 8.5,
         },
@@ -755,6 +846,7 @@ which_mean = first_that_tells(
         lambda: value_of(lambda x: mean(x, 1, True), TABLE),
         {"The axis is lost: `keepdims` is not handed on.": [3.0, 14.0]},
     ),
+    lambda: numpys_own(lambda: mean(Tensor(TABLE), 1), "sum(x, axis, keepdims)", "sum", "mean"),
 )
 
 
@@ -780,13 +872,18 @@ which_order = first_that_tells(
             "The numbers were read and filled in column by column: forward they go row by row.": NEW.reshape(
                 2, 3, order="F"
             ),
+            "The numbers come back from the last to the first: their order stays as it is.": NEW.ravel()[::-1].reshape(
+                2, 3
+            ),
         },
     ),
+    lambda: made_for_tensors(lambda x: reshape(x, 4), shapes, "reshape", np.zeros((2, 2))),
     not_reshaped,
 )
 
 CUBE, BOX = np.arange(8.0).reshape(2, 2, 2), np.arange(24.0).reshape(3, 4, 2)
 which_turn = first_that_tells(
+    lambda: made_for_tensors(lambda x: transpose(x, (1, 2, 0)), shapes, "transpose", CUBE),
     which_formula(
         lambda: arrived(lambda x: transpose(x, (1, 2, 0)), BOX, np.zeros((2, 3, 4)))[0],
         {"The shape is right, but a reshape leaves the numbers in their old order.": BOX.reshape(2, 3, 4)},
@@ -826,6 +923,20 @@ def not_collected():
     return None
 
 
+def summed_too_early():
+    """What is handed to unbroadcast: a product, or what the product is made of?"""
+    calls, before = [], module_of_products.unbroadcast
+    module_of_products.unbroadcast = lambda gradient, shape: calls.append(gradient) or before(gradient, shape)
+    try:
+        arrived(MATMUL, UP, LEFT, RIGHT)
+    finally:
+        module_of_products.unbroadcast = before
+    parts = [UP, LEFT, RIGHT, turned(LEFT), turned(RIGHT)]
+    if any(np.array_equal(one, part) for one in calls for part in parts):
+        return "unbroadcast gets one of the two factors. First the product, and unbroadcast around all of it."
+    return None
+
+
 def other_shape():
     """Same number of matrices, but not square ones: nothing has to be summed, and a and b differ in shape."""
     a, b, up = (np.random.default_rng(5).standard_normal(shape) for shape in ((2, 3, 2), (2, 2, 4), (2, 3, 4)))
@@ -847,6 +958,7 @@ def fixed_axes():
     return None
 
 
+SUMMED = "Every matrix of {} gets the {} over the whole stack: each has a gradient of its own."
 which_product = first_that_tells(
     which_formula(
         lambda: arrived(MATMUL, UP, LEFT, RIGHT)[0],
@@ -859,6 +971,8 @@ which_product = first_that_tells(
             @ np.swapaxes(RIGHT, 0, 1),
             "a gets what belongs to b.": TO_B,
             "a gets an elementwise product: the rule of @ is made of matrix products.": UP * RIGHT,
+            SUMMED.format("a", "sum"): np.broadcast_to(TO_A.sum(0), TO_A.shape),
+            SUMMED.format("a", "mean"): np.broadcast_to(TO_A.mean(0), TO_A.shape),
         },
     ),
     which_formula(
@@ -872,8 +986,12 @@ which_product = first_that_tells(
             @ UP,
             "b gets what belongs to a.": TO_A,
             "b gets an elementwise product: the rule of @ is made of matrix products.": UP * LEFT,
+            "b gets the right products, each of them transposed.": turned(TO_B),
+            SUMMED.format("b", "sum"): np.broadcast_to(TO_B.sum(0), TO_B.shape),
+            SUMMED.format("b", "mean"): np.broadcast_to(TO_B.mean(0), TO_B.shape),
         },
     ),
+    summed_too_early,
     fixed_axes,
     other_shape,
     not_collected,
@@ -929,6 +1047,9 @@ which_vector = first_that_tells(
         {
             "Two vectors give one number, and here its axes are still there.": np.full((1, 1), 5.0),
             "Two vectors give one number, and here an axis of it is still there.": np.full((1,), 5.0),
+            "Each number of a meets each of b: row and column were exchanged. The left vector is a row, (1, k).": (
+                np.outer(V, V)
+            ),
             "It multiplies element by element, and nothing is summed.": V * V,
         },
     ),
@@ -981,12 +1102,21 @@ which_rows = first_that_tells(
 )
 
 TALL = np.random.default_rng(7).standard_normal((3, 2, 4))  # with two inner numbers, and a first axis of three
+WIDE = ONE @ TALL.swapaxes(0, 1).reshape(2, 12)
 which_dot = first_that_tells(
+    which_formula(
+        lambda: value_of(dot, ONE, MATRIX),
+        {"Where b is a matrix it is transposed, and nothing has to be turned: matmul(a, b).": ONE @ MATRIX.T},
+    ),
     which_formula(
         lambda: value_of(dot, ONE, TALL),
         {
             "A reshape alone lays b out, and it leaves the numbers in their old order. The inner axis has to come "
             "first before: that is a transpose.": (ONE @ TALL.reshape(2, 12)).reshape(2, 3, 4),
+            "The inner axis of b was brought to the end. It has to come to the front: (k, ...).": (
+                ONE @ TALL.swapaxes(1, 2).reshape(2, 12)
+            ).reshape(2, 3, 4),
+            "The result is taken apart with the sizes of b first: the axes of a come first.": WIDE.reshape(3, 4, 2),
         },
     ),
     which_formula(

@@ -12,13 +12,18 @@ from meintorch.tensor import Tensor
 from tests._helpers import (
     CheckFailed,
     ask,
+    axis_arguments,
     check_close,
+    check_every_axis,
     check_freed,
     check_grad,
     check_gradient,
+    check_no_overflow,
     check_rule,
+    check_twice,
     explained,
     first_that_tells,
+    show,
     which_formula,
 )
 
@@ -201,7 +206,31 @@ def test_max_over_everything_or_over_several_axes_has_one_winner():
 def test_numbers_that_are_equally_large_get_no_more_than_arrived():
     """Half each, or all of it to one of them: both are right, as long as the sum is what arrived."""
     check_tie(np.array([3.0, 1.0, 3.0]), np.array(6.0), None)
-    check_tie(np.array([[2.0, 2.0], [1.0, 5.0]]), np.array([6.0, 8.0]), 1)
+    check_tie(np.array([[2.0, 2.0], [1.0, 5.0]]), np.array([0.5, 0.75]), 1)
+
+
+@pytest.mark.task("04.5")
+def test_a_number_that_is_only_nearly_the_largest_gets_nothing():
+    """The step from 1 to the next larger float is 0.0000000000000002."""
+    x, upstream = Tensor([[1.0, np.nextafter(1.0, 2.0)], [-0.000000001, 0.0]]), np.array([0.5, 4.0])
+    largest_of(x, 1)._backward(upstream)
+    at = "x = [[1, the next larger float], [-0.000000001, 0]], upstream [0.5, 4]"
+    wanted = np.array([[0.0, 0.5], [0.0, 4.0]])
+    check_grad(x, wanted, of="max(x, 1)", at=at, probe=first_that_tells(which_max, nearly))
+
+
+@pytest.mark.task("04.5")
+def test_max_takes_its_axes_in_every_form_that_numpy_takes():
+    """From the front, from the end, and several in any order: (2, 0), (-1, 0)."""
+    table = np.array([[[1.0, 5.0], [2.0, 0.0]], [[7.0, 3.0], [4.0, 6.0]]])
+    for keepdims in (False, True):
+        check_every_axis(
+            lambda x, axis, keepdims=keepdims: largest_of(x, axis, keepdims),
+            lambda z, axis, keepdims=keepdims: np.max(z, axis, keepdims=keepdims),
+            table,
+            "max",
+            Tensor,
+        )
 
 
 @pytest.mark.task("04.5")
@@ -243,6 +272,7 @@ def test_softmax_is_stable_for_large_numbers_in_both_dtypes():
         check_array(stable_softmax, z[1:2], -1, wanted[:1], of="stable_softmax", probe=which_softmax)
     z, wanted = np.array([-1e4, -1e4]), np.array([0.5, 0.5])
     check_array(stable_softmax, z, -1, wanted, of="stable_softmax", probe=which_softmax)
+    check_no_overflow(lambda: stable_softmax(np.array([1e4, -1e4, 0.0]), -1), "[10000, -10000, 0]")
 
 
 @pytest.mark.task("04.6")
@@ -271,6 +301,11 @@ def test_softmax_hands_back_along_every_axis():
             of=f"softmax(x, {axis})",
             probe=which_product,
         )
+
+
+@pytest.mark.task("04.7")
+def test_softmax_takes_its_axis_from_either_end():
+    check_every_axis(softmax, shares, np.log([[[1.0, 2.0, 5.0]], [[1.0, 1.0, 2.0]]]), "softmax", Tensor, several=False)
 
 
 @pytest.mark.task("04.7")
@@ -316,6 +351,7 @@ def test_stable_log_softmax_is_finite_where_a_share_is_too_small_for_a_float():
         check_array(stable_log_softmax, z, -1, wanted, of="stable_log_softmax", probe=which_logarithm)
     z, wanted = np.array([[1e4, 1e4], [-1e4, -1e4]]), np.log(np.full((2, 2), 0.5))
     check_array(stable_log_softmax, z, 1, wanted, of="stable_log_softmax", probe=which_logarithm)
+    check_no_overflow(lambda: stable_log_softmax(np.array([1e4, -1e4, 0.0]), -1), "[10000, -10000, 0]")
 
 
 @pytest.mark.task("04.8")
@@ -337,6 +373,12 @@ def test_the_rule_of_log_softmax_works_along_every_axis():
             of=f"log_softmax(x, {axis})",
             probe=which_log_product,
         )
+
+
+@pytest.mark.task("04.8")
+def test_log_softmax_takes_its_axis_from_either_end():
+    table = np.log([[[1.0, 2.0, 5.0]], [[1.0, 1.0, 2.0]]])
+    check_every_axis(log_softmax, lambda z, axis: np.log(shares(z, axis)), table, "log_softmax", Tensor, several=False)
 
 
 @pytest.mark.task("04.8")
@@ -435,7 +477,7 @@ def test_goal_ties_in_every_place_hand_on_exactly_what_arrived():
 @pytest.mark.task("04.6")
 def test_goal_softmax_is_right_on_many_shapes_and_sizes_of_number():
     for shape in ((1,), (5,), (2, 3), (3, 1, 2), (2, 3, 4), (0, 3)):
-        for axis in range(-len(shape), len(shape)):
+        for axis in axis_arguments(len(shape), several=False):
             if shape[axis] == 0:
                 continue  # there is nothing to share out
             for scale in (1.0, 30.0, 1e4, 1e30):
@@ -528,18 +570,10 @@ def laid_out_like(z, axis, columns):
 
 
 def check_array(function, z, axis, wanted, of, probe):
-    """Check a function on plain arrays: shape and dtype, numbers, and that its input is left alone."""
-    given, shown = z.copy(), short(z)
-    out = explained(lambda: function(z, axis), probe)
-    if not np.array_equal(given, z):
-        message = f"{of}(z, {axis}) has changed its input, z: now it is {short(z)}, it was {shown}"
-        raise CheckFailed(message, "z is the array of a tensor. Compute a new one from it.")
+    """Check a function on plain arrays: shape and dtype, numbers, twice, and that its input is left alone."""
     tolerance = 1e-9 if z.dtype == np.float64 else 1e-6
-    check_close(out, wanted, f"{of}(z, {axis}) at z = {shown}:\nthe result", tolerance=tolerance, probe=probe)
-
-
-def short(array):
-    return " ".join(np.array2string(array, precision=4, separator=", ").split())
+    what = f"{of}(z, {axis}) at z = {show(z)}"
+    check_twice(lambda: explained(lambda: function(z, axis), probe), wanted, what, probe, tolerance, z=z)
 
 
 def check_float32(function, data, upstream, wanted, of, probe):
@@ -615,16 +649,50 @@ LOST = "An axis is lost: what was taken along it no longer stands beside its own
 AS_IT_IS = "What arrives is handed on as it is: the slope is missing."
 OF_THE_RESULT = "The function is taken a second time: `result` is its result already."
 
+OF_NUMPY = ("exp", "log", "tanh", "max", "min", "abs", "sqrt", "clip")
+
+
+def own_function(look):
+    """Does a task call a function of its own file, which makes a Tensor, where NumPy's belongs?
+
+    look  runs the learner's code
+    """
+
+    def probe():
+        called, originals = [], {name: getattr(activations, name) for name in OF_NUMPY}
+        for name in OF_NUMPY:
+            setattr(activations, name, lambda *args, name=name, **named: called.append(name))
+        try:
+            look()
+        except Exception:
+            pass  # where None cannot be calculated with
+        finally:
+            vars(activations).update(originals)
+        if not called:
+            return None
+        return (
+            f"`{called[0]}` is the function of this file here, which makes a Tensor. Of an array take np.{called[0]}."
+        )
+
+    return probe
+
+
+# What arrives is 10, so that a slope, divided by it again, is told from 1, and from 1 / what arrives.
 E, L, T = np.exp(2.0), np.log(4.0), np.tanh(0.5)
-which_exp = which_formula(
-    lambda: arrived(exp, [2.0], [1.0]),
-    {
-        "The slope is taken to be the number that went in. exp is steeper than that.": [2.0],
-        OF_THE_RESULT: [np.exp(E)],
-        "That is the rule for x ** n. Here it is the exponent that moves.": [2.0 * np.exp(1.0)],
-        "It divides by exp(x): the steeper the curve, the more has to be handed on.": [1.0 / E],
-        AS_IT_IS: [1.0],
-    },
+which_exp = first_that_tells(
+    own_function(lambda: arrived(exp, [2.0], [1.0])),
+    which_formula(
+        lambda: arrived(exp, [2.0], [10.0]) / 10.0,
+        {
+            "The slope is taken to be the number that went in. exp is steeper than that.": [2.0],
+            OF_THE_RESULT: [np.exp(E)],
+            "That is the rule for x ** n. Here it is the exponent that moves.": [2.0 * np.exp(1.0)],
+            "It divides by exp(x): the steeper the curve, the more has to be handed on.": [1.0 / E],
+            "It divides by `upstream`: what arrives is multiplied by the slope.": [E / 100.0],
+            "It is exp of what arrives: the slope is exp of what went in, which is `result`.": [np.exp(10.0) / 10.0],
+            AS_IT_IS: [1.0],
+        },
+    ),
 )
 
 
@@ -638,9 +706,10 @@ def too_flat_near_zero():
 
 
 which_log = first_that_tells(
+    own_function(lambda: arrived(log, [4.0], [1.0])),
     too_flat_near_zero,
     which_formula(
-        lambda: arrived(log, [4.0], [1.0]),
+        lambda: arrived(log, [4.0], [10.0]) / 10.0,
         {
             "It multiplies by x. Is log steep or flat where x is large?": [4.0],
             "It divides by log(x). The slope depends on the number that went in.": [1.0 / L],
@@ -648,17 +717,19 @@ which_log = first_that_tells(
             "That is the slope of 1 / x, not of log(x).": [-1.0 / 16.0],
             "It divides by x twice.": [1.0 / 16.0],
             "exp undoes log, but its slope is not that of log.": [np.exp(4.0)],
+            "It divides by `upstream` too: upstream is a factor, and only x stands below the line.": [1.0 / 400.0],
+            "That is 1 / upstream. The slope is 1 / x: what arrives is divided by the number that went in.": [0.01],
+            "// cuts off what stands behind the point: / divides.": [0.2],
+            "That is the slope of the logarithm to the base 10: np.log has the base e.": [0.25 / np.log(10.0)],
+            "It is turned over: what arrives stands above the line, and x below.": [0.04],
             AS_IT_IS: [1.0],
         },
     ),
-    which_formula(
-        lambda: arrived(log, [4.0], [10.0]),
-        {"It divides by `upstream` too: upstream is a factor, and only x stands below the line.": [1.0 / 40.0]},
-    ),
 )
 which_tanh = first_that_tells(
+    own_function(lambda: arrived(tanh, [0.5], [1.0])),
     which_formula(
-        lambda: arrived(tanh, [0.5], [1.0]),
+        lambda: arrived(tanh, [0.5], [10.0]) / 10.0,
         {
             "The slope is made from the number that went in. It is made from what came out.": [1.0 - 0.5**2],
             OF_THE_RESULT: [1.0 - np.tanh(T) ** 2],
@@ -666,20 +737,33 @@ which_tanh = first_that_tells(
             "That is the slope of sigmoid.": [T * (1.0 - T)],
             "That is only the square: what is left of 1 when it is taken away?": [T * T],
             "A plus stands where a minus belongs: tanh gets flatter, not steeper, far out.": [1.0 + T * T],
+            "The difference is the other way round: tanh rises, so its slope is above 0.": [T * T - 1.0],
+            "Only the square is multiplied by `upstream`, not all of the slope: are brackets missing?": [
+                0.1 - T * T,
+            ],
+            "It is the square of the difference. The square is that of the result alone.": [(1.0 - T) ** 2],
+            "It is 1 - 2 * tanh: a square is a product of the result with itself.": [1.0 - 2.0 * T],
+            "The square of cosh is missing: the slope is 1 / cosh ** 2, or 1 - tanh ** 2.": [1.0 / np.cosh(0.5)],
+            "`upstream` is squared with the result: it is a factor, for the whole slope.": [0.1 - 10.0 * T * T],
+            "It is tanh itself: its slope is 1 minus the square of that.": [T],
             AS_IT_IS: [1.0],
         },
     ),
-    which_formula(
-        lambda: arrived(tanh, [0.5], [10.0]),
-        {
-            "Only the square is multiplied by `upstream`, not all of the slope: are brackets missing?": [
-                1.0 - T * T * 10.0
-            ]
-        },
-    ),
 )
+
+
+def one_question():
+    try:
+        arrived(relu, [1.0, 2.0], [1.0, 1.0])
+    except ValueError as error:
+        if "ambiguous" in str(error):
+            return "An if asks a whole array one question. A comparison in a product asks every number its own."
+    return None
+
+
 which_relu = first_that_tells(
     read_only,
+    own_function(lambda: arrived(relu, [2.0], [1.0])),
     which_formula(
         lambda: arrived(relu, [-2.0, -2.0, 3.0, 3.0], [1.0, -1.0, 10.0, -10.0]),
         {
@@ -690,15 +774,40 @@ which_relu = first_that_tells(
             "Everything passes, also where x is negative.": [1.0, -1.0, 10.0, -10.0],
             "Where x is negative, the slope is taken to be -1: that is the absolute value.": [-1.0, 1.0, 10.0, -10.0],
             "It multiplies by x, and lets everything pass.": [-2.0, 2.0, 30.0, -30.0],
+            "What was held back gets a hundredth: that is the leaky relu. Here the slope is 0.": [0.01, -0.01, 10, -10],
         },
     ),
+    which_formula(
+        lambda: arrived(relu, [0.5, 3.0], [10.0, 10.0]),
+        {"3 passes, and 0.5 does not: what lies above 0 has passed, not above 1.": [0.0, 10.0]},
+    ),
+    one_question,
 )
+
+
+def nearly():
+    if np.array_equal(arrived(lambda x: largest_of(x, 0), [[1.0, 2.0], [1.0 + 1e-12, 1.0]], [1.0, 1.0])[:, 1], [1, 0]):
+        return "1 and 1.0000000000000002 are taken for equally large. The largest is a number of x, to the last digit."
+    return None
+
+
+def only_one_axis():
+    """Right along one axis, and an error or other numbers along all of them?"""
+    if not np.allclose(arrived(lambda x: largest_of(x, 1), M, MG[:, 0]), MG * WINS):
+        return None
+    try:
+        right = np.allclose(arrived(largest_of, M, 1.0), M == 7.0)
+    except Exception:
+        right = False
+    return None if right else "Along one axis it is right. `axis` is a tuple of axes, or None for all of them."
+
 
 M, MG = np.array([[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]]), np.array([[10.0], [100.0]])
 WINS = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 EVERY = "Every number gets what arrives, as in a sum. Only the largest decides."
 which_max = first_that_tells(
     read_only,
+    own_function(lambda: arrived(largest_of, [1.0, 2.0], 1.0)),
     which_formula(
         lambda: arrived(lambda x: largest_of(x, 1), M, MG[:, 0]),
         {
@@ -710,6 +819,11 @@ which_max = first_that_tells(
             "It counts the winners of all rows together. Each row has its own.": MG * WINS / 2.0,
             "It divides by the length of the row. Those that did not win have no part in it.": MG * WINS / 3.0,
             "The others get something too.": MG * (1.0 - WINS),
+            "All that arrives goes to the largest number of all. Each row has its own.": [[0.0, 0, 0], [110.0, 0, 0]],
+            "It is multiplied by the length of the row: winners are counted by their sum, not by their mean.": MG
+            * WINS
+            * 3.0,
+            "Every number gets an equal part, as in a mean. Only the largest decides.": MG / 3.0 + 0.0 * M,
         },
     ),
     which_formula(
@@ -720,6 +834,7 @@ which_max = first_that_tells(
         lambda: arrived(lambda x: largest_of(x, 1), [[2.0, 2.0], [1.0, 5.0]], [6.0, 8.0]),
         {LOST: [[3.0, 6.0], [0.0, 8.0]]},
     ),
+    only_one_axis,
 )
 
 
@@ -754,10 +869,20 @@ def overflow():
     return None
 
 
+def nearly_one():
+    shares_found, wanted = stable_softmax(Z, 1), S
+    if shares_found.shape != S.shape or not 1e-12 < np.abs(shares_found - wanted).max() < 1e-3:
+        return None
+    if (shares_found < wanted).all():
+        return "All shares are a little too small: was something added below the line? The sum there is never below 1."
+    return "The shares are nearly right: are they rounded?"
+
+
 Z = np.log([[1.0, 2.0, 5.0], [4.0, 1.0, 1.0]])
 SQUARE = np.log([[1.0, 3.0], [4.0, 1.0]])
 P, Q = np.exp(Z), np.exp(SQUARE)
 ROWS = {"axis": 1, "keepdims": True}
+S, S2 = P / P.sum(**ROWS), Q / Q.sum(**ROWS)
 # The same without keepdims, on a square, where nothing else complains: in the sum, in the largest number, in both.
 RIGHT, SLANTED = np.exp(SQUARE - SQUARE.max(**ROWS)), np.exp(SQUARE - SQUARE.max(axis=1))
 LOST_SHARES = [
@@ -770,6 +895,7 @@ ALWAYS_LAST = "It always works along the last axis, whatever `axis` says."
 ALWAYS_FIRST = "It always works along the first axis, whatever `axis` says."
 OVER_ALL = "It sums over the whole array. Along `axis`, each row has a sum of its own."
 which_softmax = first_that_tells(
+    own_function(lambda: stable_softmax(Z, 1)),
     which_formula(
         lambda: stable_softmax(Z, 1),
         {
@@ -785,16 +911,19 @@ which_softmax = first_that_tells(
             "It is the logarithm of the shares, not the shares.": np.log(P / P.sum(**ROWS)),
             "The sign in exp is turned: the smallest number gets the largest share.": (1 / P) / (1 / P).sum(**ROWS),
             "It divides by the largest power, and not by the sum.": P / P.max(),
+            "It takes softmax of the shares once more.": np.exp(S) / np.exp(S).sum(**ROWS),
+            "These are powers of 2: the base is e, np.exp.": 2**Z / (2**Z).sum(**ROWS),
         },
     ),
     which_formula(lambda: stable_softmax(Z, 0), {ALWAYS_LAST: P / P.sum(**ROWS)}),
     *[which_formula(lambda: stable_softmax(SQUARE, 1), {LOST: way}) for way in LOST_SHARES],
     overflow,
+    nearly_one,
 )
 
-S, S2 = P / P.sum(**ROWS), Q / Q.sum(**ROWS)
 G, G2 = np.array([[1.0, 10.0, 3.0], [7.0, 2.0, -5.0]]), np.array([[1.0, 10.0], [7.0, 2.0]])
 which_product = first_that_tells(
+    own_function(lambda: arrived(softmax, [1.0, 2.0], [1.0, 2.0])),
     which_formula(
         lambda: arrived(lambda x: softmax(x, 1), Z, G),
         {
@@ -808,6 +937,7 @@ which_product = first_that_tells(
             "A mean of g * s stands where its sum belongs: the shares are the weights already.": S
             * (G - (G * S).mean(**ROWS)),
             OVER_ALL: S * (G - (G * S).sum()),
+            "What is taken off is a sum times the share: it is the sum of `upstream * s`.": S * (G - S * G.sum(**ROWS)),
             "That is the rule of log-softmax.": G - S * G.sum(**ROWS),
             "A plus stands where a minus belongs.": S * (G + (G * S).sum(**ROWS)),
             "The shares are multiplied in twice.": S * S * (G - (G * S).sum(**ROWS)),
@@ -820,6 +950,10 @@ which_product = first_that_tells(
     which_formula(
         lambda: arrived(lambda x: softmax(x, 0), Z, G),
         {ALWAYS_LAST: (P / P.sum(axis=0)) * (G - (G * (P / P.sum(axis=0))).sum(**ROWS))},
+    ),
+    which_formula(
+        lambda: arrived(lambda x: softmax(x, 0), Z, G),
+        {"It takes the shares along the last axis: `s` has them along `axis`.": S * (G - (G * S).sum(axis=0))},
     ),
     which_formula(lambda: arrived(lambda x: softmax(x, 1), SQUARE, G2), {LOST: S2 * (G2 - (G2 * S2).sum(axis=1))}),
 )
@@ -847,7 +981,9 @@ def underflow():
 
 
 TOP = Z.max(**ROWS)
+SUM_OUTSIDE = "log undoes exp, number by number, before anything is summed: the sum stands inside of the logarithm."
 which_logarithm = first_that_tells(
+    own_function(lambda: stable_log_softmax(Z, 1)),
     which_formula(
         lambda: stable_log_softmax(Z, 1),
         {
@@ -865,17 +1001,25 @@ which_logarithm = first_that_tells(
             "A plus stands where a minus belongs: the logarithm of a quotient is a difference.": Z
             - TOP
             + np.log(shifted(Z, TOP).sum(**ROWS)),
+            "The mean stands where the sum belongs.": Z - np.log(P.mean(**ROWS)),
+            "That is a logarithm to the base 2: np.log has the base e.": Z - TOP - np.log2(shifted(Z, TOP).sum(**ROWS)),
+            "np.log1p adds a 1: the sum has all that it needs.": Z - TOP - np.log1p(shifted(Z, TOP).sum(**ROWS)),
             OVER_ALL: Z - np.log(P.sum()),
             "It sums over the whole array, after a shift by row.": Z - TOP - np.log(shifted(Z, TOP).sum()),
             ALWAYS_FIRST: Z - np.log(P.sum(axis=0)),
         },
     ),
     which_formula(lambda: stable_log_softmax(Z, 0), {ALWAYS_LAST: Z - np.log(P.sum(**ROWS))}),
+    *[
+        which_formula(lambda: stable_log_softmax(Z, 1), {SUM_OUTSIDE: way})
+        for way in (Z - Z.sum(**ROWS), Z - TOP - (Z - TOP).sum(**ROWS), Z - TOP - (Z - TOP).sum(), Z - Z.sum())
+    ],
     *[which_formula(lambda: stable_log_softmax(SQUARE, 1), {LOST: np.log(way)}) for way in LOST_SHARES],
     underflow,
 )
 LOG_S = np.log(S)
 which_log_product = first_that_tells(
+    own_function(lambda: arrived(log_softmax, [1.0, 2.0], [1.0, 2.0])),
     which_formula(
         lambda: arrived(lambda x: log_softmax(x, 1), Z, G),
         {
@@ -890,6 +1034,9 @@ which_log_product = first_that_tells(
             "A plus stands where a minus belongs.": G + S * G.sum(**ROWS),
             OVER_ALL: G - S * G.sum(),
             "It sums along the first axis, whatever `axis` says.": G - S * G.sum(axis=0),
+            "It takes off the weighted average: here each number takes off its share of the plain sum.": G
+            - (G * S).sum(**ROWS),
+            "exp undoes the logarithm as it is: with a minus it gives 1 / share.": G - G.sum(**ROWS) / S,
             AS_IT_IS: G,
             "That is the slope of log alone, 1 / s.": G / S,
         },

@@ -5,10 +5,21 @@ import pytest
 
 from meintorch.layers import Dropout, Linear, Module, Sequential, Tanh, collect_parameters, initial_weight
 from meintorch.tensor import Tensor, as_tensor
-from tests._helpers import CheckFailed, ask, check_close, check_gradient, explained, first_that_tells, which_formula
+from tests._helpers import (
+    SECOND_CALL,
+    CheckFailed,
+    ask,
+    check_close,
+    check_gradient,
+    explained,
+    first_that_tells,
+    nothing_else_changes,
+    which_formula,
+)
 
 XOR = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 TARGET = np.array([[0.0], [1.0], [1.0], [0.0]])
+MODES = ("eval", "eval", "train", "train", "eval")  # each of them twice: the same again changes nothing
 
 
 class Box(Module):
@@ -39,7 +50,7 @@ def test_the_gradients_of_an_xor_network_match_central_differences():
     """Seventeen numbers in two layers. Nobody wrote down a derivative for them."""
     model = xor_network(seed=0)
     loss_of(model).backward()
-    parameters = model.named_parameters()
+    parameters = dict(model.named_parameters())
     if sum(parameter.size for parameter in parameters.values()) != 17:
         raise CheckFailed(f"the network has the parameters {named(parameters)}, expected 17 numbers in four tensors")
     for name, parameter in parameters.items():
@@ -82,9 +93,9 @@ def test_the_parameters_of_the_modules_inside_are_found_by_their_path():
 
 
 @pytest.mark.task("05.1")
-def test_lists_and_dicts_are_searched_too():
+def test_lists_tuples_and_dicts_are_searched_too():
     a, b, c, d = (Tensor([number]) for number in (1.0, 2.0, 3.0, 4.0))
-    model = Box(steps=[Box(weight=a), Box(weight=b)], heads={"left": c, "right": [Box(weight=d)]})
+    model = Box(steps=[Box(weight=a), Box(weight=b)], heads={"left": c, "right": (Box(weight=d),)})
     names = {"steps.0.weight": a, "steps.1.weight": b, "heads.left": c, "heads.right.0.weight": d}
     check_parameters(model, names)
 
@@ -101,7 +112,7 @@ def test_a_tensor_in_two_places_is_listed_once():
     """Under either of its names. Two tensors that hold the same numbers are two all the same."""
     shared, same_numbers = Tensor([1.0]), Tensor([1.0])
     inner = Box(weight=shared)
-    found = Box(first=inner, second=inner, tied=shared, other=same_numbers).named_parameters()
+    found = dict(Box(first=inner, second=inner, tied=shared, other=same_numbers).named_parameters())
     listed = [id(parameter) for parameter in found.values()]
     if sorted(listed) != sorted([id(shared), id(same_numbers)]):
         message = (
@@ -166,37 +177,35 @@ def test_the_starting_weights_come_from_the_rng_that_is_given():
 def test_a_linear_layer_weighs_sums_and_adds_its_bias():
     """The input [1, 2]: 1 * 1 + 2 * 10 = 21, and 100 more; and so on."""
     layer = linear([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], [100.0, 200.0, 300.0])
-    out = through(layer, np.array([[1.0, 2.0], [0.0, 1.0]]))
-    check_out(out, [[121.0, 242.0, 363.0], [110.0, 220.0, 330.0]], "the layer's output", probe=which_linear)
+    x, wanted = np.array([[1.0, 2.0], [0.0, 1.0]]), [[121.0, 242.0, 363.0], [110.0, 220.0, 330.0]]
+    check_layer(layer, x, wanted, "the layer's output", which_linear)
 
 
 @pytest.mark.task("05.3")
 def test_each_output_has_a_bias_of_its_own():
     """A batch of three and three outputs: here every axis fits, and only one is right."""
     layer = linear(np.zeros((2, 3)), [1.0, -2.0, 3.0])
-    out = through(layer, np.ones((3, 2)))
     what = "with all weights 0 and the bias [1, -2, 3], the output for a batch of three"
-    check_out(out, [[1.0, -2.0, 3.0]] * 3, what, probe=which_linear)
+    check_layer(layer, np.ones((3, 2)), [[1.0, -2.0, 3.0]] * 3, what, which_linear)
 
 
 @pytest.mark.task("05.3")
-def test_a_layer_without_bias_is_the_product_alone():
+def test_a_layer_without_bias_is_the_product_alone_and_stays_without():
     layer = Linear(2, 2, bias=False)
     layer.weight = Tensor([[1.0, 2.0], [3.0, 4.0]])
-    try:
-        out = layer(np.array([[1.0, 10.0]]))
-    except TypeError as error:
-        error.diagnosis = "With bias=False the layer's bias is None: there is nothing to add."
-        raise
-    check_out(out, [[31.0, 42.0]], "the output of a layer made with bias=False", probe=which_linear)
+    x, what = np.array([[1.0, 10.0]]), "the output of a layer made with bias=False"
+    explained(lambda: layer(x), which_linear, without_bias)
+    if layer.bias is not None:
+        message = f"after a call of a layer made with bias=False, its bias is {layer.bias!r:.60}, expected None"
+        raise CheckFailed(message, "A bias made in forward is one all the same: a parameter, which learns.")
+    check_layer(layer, x, [[31.0, 42.0]], what, which_linear)
 
 
 @pytest.mark.task("05.3")
 def test_weight_bias_and_input_get_their_gradients():
     """The weight collects x.T @ upstream, the bias the sum over the batch: 1 + 10."""
     x, layer = Tensor([[1.0, 2.0], [3.0, 4.0]]), linear([[5.0], [6.0]], [7.0])
-    out = through(layer, x)
-    check_out(out, [[24.0], [46.0]], "the layer's output", probe=which_linear)
+    out = check_layer(layer, x, [[24.0], [46.0]], "the layer's output", which_linear)
     out.backward(np.array([[1.0], [10.0]]))
     wanted = {"weight": [[31.0], [42.0]], "bias": [11.0], "x": [[5.0, 6.0], [50.0, 60.0]]}
     for (name, gradient), tensor in zip(wanted.items(), (layer.weight, layer.bias, x)):
@@ -204,19 +213,24 @@ def test_weight_bias_and_input_get_their_gradients():
 
 
 @pytest.mark.task("05.3")
+def test_a_bias_of_zero_learns_too():
+    """So it starts. Whether there is a bias is not a question of its numbers."""
+    layer = linear([[5.0], [6.0]], [0.0])
+    out = check_layer(layer, np.array([[1.0, 2.0], [3.0, 4.0]]), [[17.0], [39.0]], "the layer's output", which_linear)
+    out.backward(np.array([[0.25], [0.5]]))
+    left_out = None if layer.bias.grad.any() else "A bias of 0 is left out, so it never learns: is it None, or is it 0?"
+    what = "a bias of 0, upstream [[0.25], [0.5]]:\nbias.grad"
+    check_close(layer.bias.grad, np.array([0.75]), what, probe=first_that_tells(cut_off, lambda: left_out))
+
+
+@pytest.mark.task("05.3")
 def test_a_single_input_and_a_batch_of_sequences_go_through_as_they_are():
     """Whatever stands in front of the last axis stays."""
-    layer = linear([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], [100.0, 200.0, 300.0])
-    check_out(
-        through(layer, np.array([1.0, 2.0])), [121.0, 242.0, 363.0], "the output for a single input", probe=which_linear
-    )
-    x, layer = (
-        Tensor([[[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]], [[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]]]),
-        linear([[5], [6]], [7]),
-    )
-    out = through(layer, x)
-    wanted = [[[24.0], [13.0], [22.0]], [[17.0], [18.0], [7.0]]]
-    check_out(out, wanted, "the output for shape (2, 3, 2)", probe=which_linear)
+    layer, wanted = linear([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]], [100.0, 200.0, 300.0]), [121.0, 242.0, 363.0]
+    check_layer(layer, np.array([1.0, 2.0]), wanted, "the output for a single input", which_linear)
+    x = Tensor([[[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]], [[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]]])
+    layer, wanted = linear([[5], [6]], [7]), [[[24.0], [13.0], [22.0]], [[17.0], [18.0], [7.0]]]
+    out = check_layer(layer, x, wanted, "the output for shape (2, 3, 2)", which_linear)
     out.backward(np.array([[[1.0], [10.0], [0.0]], [[100.0], [1000.0], [10000.0]]]))
     what = "an input of shape (2, 3, 2): the gradient of the"
     check_close(layer.weight.grad, np.array([[1201.0], [1012.0]]), f"{what} weight", probe=cut_off)
@@ -226,44 +240,40 @@ def test_a_single_input_and_a_batch_of_sequences_go_through_as_they_are():
 @pytest.mark.task("05.3")
 def test_a_float32_layer_stays_float32():
     layer = Linear(2, 3, dtype=np.float32, rng=np.random.default_rng(0))
-    out = through(layer, np.ones((4, 2), np.float32))
-    wanted = np.ones((4, 2), np.float32) @ layer.weight.data
-    check_out(out, wanted, "the output of a float32 layer", which_linear, tolerance=1e-6)
+    x = np.ones((4, 2), np.float32)
+    out = check_layer(layer, x, x @ layer.weight.data, "the output of a float32 layer", which_linear, tolerance=1e-6)
+    out.backward(np.full((4, 3), 0.25, np.float32))
+    for name, wanted in (("weight", np.ones((2, 3), np.float32)), ("bias", np.ones(3, np.float32))):
+        check_close(getattr(layer, name).grad, wanted, f"the gradient of the {name} of a float32 layer", probe=cut_off)
 
 
 @pytest.mark.task("05.4")
 def test_each_module_gets_what_the_one_before_gives():
     """Twice 5 is 10, and 3 more is 13."""
-    out = Sequential(Times(2.0), Plus(3.0))(np.array([5.0]))
-    check_out(out, [13.0], "5 through a module that doubles, then one that adds 3,", probe=which_way)
+    row = Sequential(Times(2.0), Plus(3.0))
+    check_layer(row, np.array([5.0]), [13.0], "5 through a module that doubles, then one that adds 3,", which_way)
 
 
 @pytest.mark.task("05.4")
 def test_every_module_has_its_turn():
     model = Sequential(Plus(1.0), Times(2.0), Sequential(Plus(4.0), Times(8.0)), Plus(16.0))
-    out = model(np.array([0.0]))
-    check_out(out, [64.0], "0 through plus 1, times 2, (plus 4, times 8) and plus 16", probe=which_way)
+    check_layer(model, np.array([0.0]), [64.0], "0 through plus 1, times 2, (plus 4, times 8) and plus 16", which_way)
 
 
 @pytest.mark.task("05.4")
 def test_twelve_modules_keep_their_order():
     """Times 10, and the next digit: the digits come out in the order of the modules."""
     model = Sequential(*[module for digit in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0) for module in (Times(10.0), Plus(digit))])
-    message = 'By their names as text, "10" would come before "2".'
+    ways = {15.0: 'By their names as text, "10" would come before "2".', 11.0: "It ends after the tenth module."}
 
-    def sorted_by_text():
-        tens = Sequential(*[Plus(1.0)] * 2, Times(0.0), *[Plus(1.0)] * 9)
+    def beyond_ten():
+        twelve = Sequential(*[Plus(1.0)] * 2, Times(2.0), *[Plus(1.0)] * 9)
         short = Sequential(Times(2.0), Plus(3.0))
         right = float(short(np.array([5.0])).data[0]) == 13.0
-        return message if right and float(tens(np.array([0.0])).data[0]) == 7.0 else None
+        return ways.get(float(twelve(np.array([0.0])).data[0])) if right else None
 
-    out = model(np.array([0.0]))
-    check_out(
-        out,
-        [123456.0],
-        "0 through times 10, plus 1, times 10, plus 2, ...",
-        probe=first_that_tells(which_way, sorted_by_text),
-    )
+    what = "0 through times 10, plus 1, times 10, plus 2, ..."
+    check_layer(model, np.array([0.0]), [123456.0], what, first_that_tells(which_way, beyond_ten))
 
 
 @pytest.mark.task("05.4")
@@ -285,9 +295,9 @@ def test_what_is_no_module_is_passed_over():
 @pytest.mark.task("05.4")
 def test_a_gradient_finds_its_way_back_through_the_row():
     x = Tensor([1.0, 2.0])
-    out = Sequential(Times(2.0), Plus(3.0), Times(5.0))(x)
-    check_out(out, [25.0, 35.0], "[1, 2] through times 2, plus 3 and times 5", probe=which_way)
-    out.backward()
+    row = Sequential(Times(2.0), Plus(3.0), Times(5.0))
+    out = check_layer(row, x, [25.0, 35.0], "[1, 2] through times 2, plus 3 and times 5", which_way)
+    explained(out.backward, lambda: "The result knows nothing of x: hand the Tensors on, and not their arrays.")
     check_close(x.grad, np.array([10.0, 10.0]), "x.grad after times 2, plus 3 and times 5")
 
 
@@ -320,7 +330,9 @@ def test_in_eval_mode_everything_comes_through_as_it_is():
     x = np.linspace(1.0, 2.0, 200)
     layer(x)
     layer.training = False
-    check_out(layer(x), x, "200 numbers through Dropout(0.5) with training = False", probe=which_eval)
+    for again in ("", ", called a second time,"):
+        what = f"200 numbers through Dropout(0.5) with training = False{again}"
+        check_out(layer(x), np.linspace(1.0, 2.0, 200), what, probe=which_eval)
 
 
 @pytest.mark.task("05.5")
@@ -358,7 +370,11 @@ def test_the_gradient_goes_the_way_the_numbers_went():
     upstream = np.arange(1.0, 201.0)
     out.backward(upstream)
     cut = "The result is not connected to x: multiply the tensor, not its array." if not x.grad.any() else None
-    check_close(x.grad, upstream * out.data, "x.grad after Dropout(0.5) of ones", probe=lambda: cut)
+    if np.array_equal(x.data, np.ones(200)) and x.grad[out.data == 0.0].all():
+        cut = (
+            "What was dropped gets a gradient all the same: the mask has to be multiplied to the tensor, not to .data."
+        )
+    check_close(x.grad, upstream * out.data, "200 ones through Dropout(0.5):\nx.grad", probe=lambda: cut)
 
 
 @pytest.mark.task("05.5")
@@ -372,10 +388,22 @@ def test_dropout_keeps_float32_and_leaves_its_input_alone():
     )
 
 
+@pytest.mark.task("05.5")
+def test_what_a_call_has_drawn_is_no_parameter():
+    """A Tensor in an attribute would be one, and an optimizer would change it."""
+    layer = Dropout(0.5, np.random.default_rng(8))
+    layer(Tensor(np.ones(8)))
+    kept = [name for name, value in vars(layer).items() if isinstance(value, Tensor) and value.requires_grad]
+    check_close(layer.p, 0.5, "after a call of Dropout(0.5), layer.p")
+    if kept:
+        message = f"after a call of Dropout(0.5), layer.{kept[0]} is a Tensor that wants a gradient: a parameter"
+        raise CheckFailed(message, "What a call needs is over with the call: a name without self. is enough.")
+
+
 @pytest.mark.task("05.6")
 def test_a_module_knows_whether_it_is_learning():
     module, other = Box(), Box()
-    for mode in ("eval", "train"):
+    for mode in MODES:
         getattr(module, mode)()
         check_told({"the module": module}, mode)
         if mode == "eval" and not other.training:
@@ -388,18 +416,32 @@ def test_a_module_knows_whether_it_is_learning():
 def test_the_modules_inside_are_told_too():
     model = Box(first=Box(), second=Box(inner=Box()))
     held = {"first": model.first, "second": model.second, "second.inner": model.second.inner}
-    for mode in ("eval", "train"):
+    for mode in MODES:
         getattr(model, mode)()
         check_told({"the module": model, **held}, mode)
+    model.second.inner.train()  # alone
+    model.eval()
+    check_told({"the module": model, **held}, "eval")
 
 
 @pytest.mark.task("05.6")
 def test_modules_in_lists_and_dicts_are_told_too():
     a, b, c = Box(), Box(), Box()
     model = Box(steps=[a, Box(inner=[b])], heads={"left": c})
-    for mode in ("eval", "train"):
+    for mode in MODES:
         getattr(model, mode)()
         check_told({"the module": model, "steps.0": a, "steps.1.inner.0": b, "heads.left": c}, mode)
+
+
+@pytest.mark.task("05.6")
+def test_eval_changes_nothing_but_the_mode():
+    """Parameters want their gradients all the same."""
+    weight = Tensor([0.25])
+    model = Box(weight=weight, inner=Box(p=0.5, label="hidden"), steps=[Box()])
+    with nothing_else_changes("eval()", weight=weight):
+        model.eval()
+    with nothing_else_changes("a second eval()", model=model):
+        model.eval()
 
 
 @pytest.mark.task("05.6")
@@ -523,7 +565,7 @@ def test_goal_every_module_of_a_random_tree_is_told():
     for seed in range(30):
         modules = {}
         model = random_tree(np.random.default_rng(seed), "", 4, {}, modules)
-        for mode in ("eval", "eval", "train", "train", "eval"):
+        for mode in MODES:
             getattr(model, mode)()
             check_told({"the module": model, **modules}, mode)
 
@@ -552,10 +594,6 @@ def linear(weight, bias) -> Linear:
     return layer
 
 
-def through(layer: Linear, x) -> Tensor:
-    return explained(lambda: layer(x), which_linear)
-
-
 def through_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     layer = Linear(*weight.shape, bias=bias is not None)
     layer.weight, layer.bias = weight, bias
@@ -573,7 +611,8 @@ def random_tree(rng, path: str, depth: int, parameters: dict, modules: dict) -> 
         if kind == 1:
             return as_tensor(rng.standard_normal(2))
         if kind == 2:
-            return [make(f"{path}.{i}", depth - 1) for i in range(rng.integers(3))]
+            members = [make(f"{path}.{i}", depth - 1) for i in range(rng.integers(3))]
+            return members if rng.integers(2) else tuple(members)
         if kind == 3:
             return {key: make(f"{path}.{key}", depth - 1) for key in ("x", "y")}
         modules[path] = random_tree(rng, path, depth - 1, parameters, modules)
@@ -590,7 +629,7 @@ def named(parameters: dict) -> str:
 
 def check_array(array, shape: tuple, what: str) -> None:
     """Is it a float64 array of this shape, with finite numbers in it?"""
-    if not isinstance(array, np.ndarray):
+    if type(array) is not np.ndarray:
         diagnosis = "Nothing comes back: is there a return?" if array is None else "A NumPy array belongs there."
         raise CheckFailed(f"{what} is of type {type(array).__name__}, expected an array", diagnosis)
     if array.shape != shape:
@@ -622,9 +661,23 @@ def check_out(out, wanted, what: str, probe=None, tolerance: float = 1e-9) -> No
     check_close(out.data, wanted, what, tolerance, probe)
 
 
+def check_layer(layer: Module, x, wanted, what: str, probe=None, tolerance: float = 1e-9) -> Tensor:
+    """What a layer gives, twice; nothing may stay in it from the first time. Returns the first result."""
+    with nothing_else_changes("layer(x)", layer=layer, x=x):
+        out = explained(lambda: layer(x), probe)
+        check_out(out, wanted, what, probe, tolerance)
+    check_out(layer(x), wanted, f"{what}, called a second time,", lambda: SECOND_CALL, tolerance)
+    return out
+
+
 def check_parameters(module: Module, wanted: dict) -> None:
-    """Every tensor under its name, and no other. Their order is free."""
-    found = module.named_parameters()
+    """Every tensor under its name, and no other, twice. Their order is free."""
+    with nothing_else_changes("named_parameters()", module=module):
+        check_found(dict(module.named_parameters()), wanted, which_part)
+    check_found(dict(module.named_parameters()), wanted, lambda: SECOND_CALL)
+
+
+def check_found(found: dict, wanted: dict, probe) -> None:
     if set(found) == set(wanted) and all(found[name] is wanted[name] for name in wanted):
         return
     other = [name for name, one in found.items() if not isinstance(one, Tensor)]
@@ -633,7 +686,7 @@ def check_parameters(module: Module, wanted: dict) -> None:
         raise CheckFailed(message, "The tensor itself belongs into `found`, not its numbers.")
     if set(found) == set(wanted):
         message = f"of a module that holds {named(wanted)}:\nall names are there, but some lead to another tensor"
-        raise CheckFailed(message, ask(which_part))
+        raise CheckFailed(message, ask(probe))
     missing = [name for name in wanted if name not in found]
     surplus = [name for name in found if name not in wanted]
     message = f"of a module that holds {named(wanted)}:\n" + "\n".join(
@@ -641,7 +694,7 @@ def check_parameters(module: Module, wanted: dict) -> None:
         for what, names in (("not listed", missing), ("too many", surplus))
         if names
     )
-    raise CheckFailed(message, ask(which_part))
+    raise CheckFailed(message, ask(probe))
 
 
 def check_spread(n_inputs: int, n_outputs: int, seed: int) -> None:
@@ -659,10 +712,11 @@ def check_spread(n_inputs: int, n_outputs: int, seed: int) -> None:
 
 def check_told(modules: dict, mode: str) -> None:
     """Is `training` what it should be, in every one of the modules?"""
-    wrong = [name for name, module in modules.items() if bool(module.training) != (mode == "train")]
+    wrong = [name for name, module in modules.items() if module.training is not (mode == "train")]
     if wrong:
-        message = f"after {mode}(), training is still {mode == 'eval'} in {', '.join(wrong)}"
-        raise CheckFailed(message, ask(which_told))
+        found = {repr(modules[name].training)[:40] for name in wrong}
+        message = f"after {mode}(), training is {' or '.join(sorted(found))} in {', '.join(wrong[:4])}"
+        raise CheckFailed(f"{message}, expected {mode == 'train'}", ask(which_told))
 
 
 # The second look: taken only where a check has failed, at other modules and numbers, to tell its cause from the others.
@@ -675,7 +729,9 @@ def which_part() -> str | None:
     collect_parameters(Box(a=a, b=b), "", known)
     if "a" not in known and "b" in known:
         return "`in found` looks through the names. The tensors found so far are found.values()."
-    cases = {
+    if len(found := list(dict(Box(a=a).named_parameters()).values())) == 1 and found[0] is not a:
+        return "What is found is a copy: the tensor itself belongs into `found`, since it is what learns."
+    places = {
         "Not even a tensor that the module itself holds is found: is it put into `found`, the one that was given?": (
             Box(a=a),
             [a],
@@ -689,22 +745,27 @@ def which_part() -> str | None:
         "What is in a list is not found.": (Box(many=[a, Box(b=b)]), [a, b]),
         "What is in a dict is not found.": (Box(many={"a": a, "b": Box(b=b)}), [a, b]),
         "What is in a list inside a dict is not found.": (Box(many={"a": [a]}), [a]),
+        "What is in a tuple is not found.": (Box(many=(a,)), [a]),
+    }
+    kinds = {
         "A constant is listed as well: nobody asks for its gradient.": (Box(a=a, b=as_tensor(6.0)), [a]),
         "A tensor that two names lead to is listed twice.": (Box(a=a, b=a), [a]),
-        "Two tensors with the same numbers are taken for one.": (Box(a=a, b=Tensor([5.0])), None),
+        "Two tensors with the same numbers are taken for one.": (Box(a=a, b=(same := Tensor([5.0]))), [a, same]),
     }
-    for cause, (module, wanted) in cases.items():
-        found = list(module.named_parameters().values())
-        if wanted is None:
-            right = len(found) == 2
-        else:
-            right = sorted(map(id, found)) == sorted(map(id, wanted))
-        if not right:
-            return cause
-    names = list(Box(inner=Box(a=a)).named_parameters())
+
+    def first_wrong(cases):
+        for cause, (module, wanted) in cases.items():
+            found = dict(module.named_parameters()).values()
+            if sorted(map(id, found)) != sorted(map(id, wanted)):
+                return cause
+        return None
+
+    if cause := first_wrong(places):
+        return cause
+    names = list(dict(Box(inner=Box(a=a)).named_parameters()))
     if names != ["inner.a"]:
         return f"The tensors are right, but the a in a module called inner is named {names[0]!r}, not 'inner.a'."
-    return None
+    return first_wrong(kinds)
 
 
 def which_spread() -> str | None:
@@ -731,6 +792,9 @@ def which_spread() -> str | None:
         "The root is taken of 2 alone: it goes over the whole of 2 / n_inputs.": 2 / n**2,
         "The standard deviation is the inverse: the more inputs, the larger the weights.": n / 2,
         "The variance is a third of what it should be: numbers drawn between -1 and 1 have a variance of 1/3.": 2
+        / n
+        / 3,
+        "The variance is 1 / (3 * n_inputs), as of an even draw between -1 / sqrt(n_inputs) and 1 / sqrt(n_inputs).": 1
         / n
         / 3,
         "The variance is a fixed one, whatever the number of inputs.": 0.01**2,
@@ -762,6 +826,14 @@ which_linear = which_formula(
 )
 
 
+def without_bias() -> str | None:
+    try:
+        Linear(2, 2, bias=False)(np.ones((1, 2)))
+    except Exception:
+        return "With bias=False the layer's bias is None: there is nothing to add."
+    return None
+
+
 def cut_off() -> str | None:
     """Which of the tensors that go in does the result know nothing of?"""
     x, layer = Tensor(IN), linear(WEIGHT, BIAS)
@@ -781,6 +853,8 @@ which_way = which_formula(
         "What the modules give is not used: x comes out as it came in.": [1.0],
         "The last module is left out.": [5.0],
         "The first module is left out.": [30.0],
+        "Each module is called twice.": [1300.0],
+        "What goes into a module is added to what it gives. A row hands on its result alone.": [110.0],
         "The results are summed. A row hands on, and only the last result comes out.": [58.0],
     },
 )
@@ -797,8 +871,12 @@ def which_dropout() -> str | None:
         return None
     if abs(share - (1.0 - p)) < 0.02:
         return "It keeps with probability p, and drops the rest. p is the probability to drop."
+    if abs(share - 0.5) < 0.02:
+        return "Half of all numbers are dropped, whatever p says: where does self.p come in?"
     if abs(share - p) > 0.02:
         return None
+    if np.allclose(kept, 1.0 / (1.0 - share), rtol=1e-9) and not np.isclose(share, p, rtol=1e-9):
+        return "It divides by the share that happened to be kept this time: 1 - p is the share to be expected."
     ways = {
         "What is kept is not scaled up. Then the sums would be larger in use than they were while learning.": 1.0,
         "What is kept is divided by p. It is the share that is kept which has to be made up for.": 1.0 / p,
@@ -828,6 +906,14 @@ def which_eval() -> str | None:
 def which_told() -> str | None:
     """The simplest place for a module to be in, in which it is not told."""
     one = Box()
+    for mode, other in (("eval", False), ("train", True)):
+        getattr(one, mode)()
+        first = one.training
+        getattr(one, mode)()
+        if bool(first) is other is not bool(one.training):
+            return f"A second {mode}() in a row turns it around: set `training` to what is asked for, whatever it was."
+        if one.training is not other and bool(one.training) is other:
+            return "`training` is True or False: the module's attribute is set to that very thing."
     cases = {
         "Not even the module itself is told: is `self.training` set to what was asked for?": one,
         "A module inside is not told the same.": Box(inner=one),
@@ -843,6 +929,12 @@ def which_told() -> str | None:
             getattr(module, mode)()
             if one.training != (mode == "train"):
                 return cause
+    module = Box(inner=one)
+    module.eval()
+    one.train()
+    module.eval()
+    if one.training and not module.training:
+        return "A module that is in this mode already has to tell the others all the same: one of them may not be."
     for mode in ("eval", "train"):
         module = Box(inner=one)
         getattr(module, mode)()

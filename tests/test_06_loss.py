@@ -20,9 +20,12 @@ from tests._helpers import (
     check_freed,
     check_grad,
     check_gradient,
+    check_no_overflow,
     check_rule,
+    check_twice,
     explained,
     first_that_tells,
+    nothing_else_changes,
     which_formula,
 )
 
@@ -48,7 +51,8 @@ def test_the_gradient_of_cross_entropy_is_softmax_minus_one_hot():
 
 @pytest.mark.task("06.1")
 def test_every_error_is_squared():
-    loss = mse_loss(Tensor([3.0, 5.0, 0.0, 1.0]), [1.0, 5.0, 3.0, 0.0], "none")
+    prediction, target = Tensor([3.0, 5.0, 0.0, 1.0]), [1.0, 5.0, 3.0, 0.0]
+    loss = explained(lambda: mse_loss(prediction, target, "none"), which_square, no_power)
     wanted = np.array([4.0, 0.0, 9.0, 1.0])
     check_loss(loss, wanted, 'mse_loss([3, 5, 0, 1], [1, 5, 3, 0], "none")', probe=which_square)
 
@@ -66,24 +70,15 @@ def test_the_mean_goes_over_all_the_squares():
 def test_a_prediction_is_pulled_towards_its_target():
     """The slope of the square is twice the error, and the mean of four divides it by 4."""
     prediction = Tensor([3.0, 5.0, 0.0, 1.0])
-    mse_loss(prediction, [1.0, 5.0, 3.0, 0.0]).backward()
+    explained(mse_loss(prediction, [1.0, 5.0, 3.0, 0.0]).backward, which_square)
     wanted = np.array([1.0, 0.0, -1.5, 0.5])
     of, at = "mse_loss(prediction, [1, 5, 3, 0])", "prediction = [3, 5, 0, 1]"
     check_grad(prediction, wanted, of=of, at=at, name="prediction", probe=which_square)
 
 
 @pytest.mark.task("06.1")
-def test_squared_errors_stay_in_float32():
-    prediction = Tensor(np.float32([3.0, 5.0]))
-    loss = mse_loss(prediction, np.array([1.0, 5.0]))
-    check_loss(loss, np.float32(2.0), "mse_loss of a float32 prediction and a float64 target", probe=which_square)
-    loss.backward()
-    check_close(
-        prediction.grad,
-        np.float32([2.0, 0.0]),
-        "mse_loss of a float32 prediction:\nprediction.grad",
-        probe=which_square,
-    )
+def test_squared_errors_stay_in_float32_and_change_nothing():
+    check_float32(mse_loss, [3.25, 5.0], [1.0, 5.0], 2.53125, [2.25, 0.0], which_square)
 
 
 @pytest.mark.task("06.2")
@@ -113,19 +108,15 @@ def test_the_hinge_loss_is_the_mean_over_the_scores():
 def test_only_scores_before_the_margin_are_pushed():
     """Towards their label, and all equally hard: 1/4 each in a mean of four."""
     scores = Tensor([3.0, 0.5, -2.0, 2.0])
-    hinge_loss(scores, [1, 1, -1, -1]).backward()
+    explained(hinge_loss(scores, [1, 1, -1, -1]).backward, which_margin)
     of, at = "hinge_loss(scores, [1, 1, -1, -1])", "scores = [3, 0.5, -2, 2]"
     wanted = np.array([0.0, -0.25, 0.0, 0.25])
     check_grad(scores, wanted, of=of, at=at, name="scores", probe=which_margin)
 
 
 @pytest.mark.task("06.2")
-def test_the_hinge_loss_stays_in_float32():
-    scores = Tensor(np.float32([0.5, 3.0]))
-    loss = hinge_loss(scores, np.array([1, 1]))
-    check_loss(loss, np.float32(0.25), "hinge_loss of float32 scores", probe=which_margin)
-    loss.backward()
-    check_close(scores.grad, np.float32([-0.5, 0.0]), "hinge_loss of float32 scores:\nscores.grad", probe=which_margin)
+def test_the_hinge_loss_stays_in_float32_and_changes_nothing():
+    check_float32(hinge_loss, [0.5, 3.0], [1, 1], 0.25, [-0.5, 0.0], which_margin)
 
 
 @pytest.mark.task("06.3")
@@ -147,7 +138,7 @@ def test_the_mean_goes_over_the_rows_and_not_over_the_classes():
 @pytest.mark.task("06.3")
 def test_only_what_was_picked_gets_a_gradient():
     rows = Tensor([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]])
-    nll_loss(rows, [1, 2]).backward()
+    explained(nll_loss(rows, [1, 2]).backward, which_pick)
     of, at = "nll_loss(x, [1, 2])", "x = [[-1, -2, -3], [-4, -5, -6]]"
     check_grad(rows, np.array([[0.0, -0.5, 0.0], [0.0, 0.0, -0.5]]), of=of, at=at, probe=which_pick)
 
@@ -156,21 +147,18 @@ def test_only_what_was_picked_gets_a_gradient():
 def test_the_classes_are_the_last_axis_however_many_stand_in_front():
     """Two sentences of two words each; and one row alone."""
     table = np.array([[[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]], [[-7.0, -8.0, -9.0], [-10.0, -11.0, -12.0]]])
-    loss = nll_loss(Tensor(table), [[0, 1], [2, 0]], "none")
+    loss = explained(lambda: nll_loss(Tensor(table), [[0, 1], [2, 0]], "none"), which_pick, only_a_table)
     wanted = np.array([[1.0, 5.0], [9.0, 10.0]])
     what = 'nll_loss of shape (2, 2, 3), with labels [[0, 1], [2, 0]] and "none",'
-    check_loss(loss, wanted, what, probe=first_that_tells(which_pick, second_axis))
-    check_loss(nll_loss(Tensor(table[0, 0]), 2), 3.0, "nll_loss([-1, -2, -3], 2)", which_pick)
+    check_loss(loss, wanted, what, probe=first_that_tells(which_pick, second_axis, only_a_table))
+    loss = explained(lambda: nll_loss(Tensor(table[0, 0]), 2), which_pick, only_a_table)
+    check_loss(loss, 3.0, "nll_loss([-1, -2, -3], 2)", first_that_tells(which_pick, only_a_table))
 
 
 @pytest.mark.task("06.3")
-def test_picking_stays_in_float32():
-    rows = Tensor(np.float32([[-1.0, -2.0, -3.0], [-3.0, -4.0, -5.0]]))
-    loss = nll_loss(rows, [0, 1])
-    check_loss(loss, np.float32(2.5), "nll_loss of float32 log-probabilities", probe=which_pick)
-    loss.backward()
-    wanted = np.float32([[-0.5, 0.0, 0.0], [0.0, -0.5, 0.0]])
-    check_close(rows.grad, wanted, "nll_loss of float32 log-probabilities x:\nx.grad", probe=which_pick)
+def test_picking_stays_in_float32_and_changes_nothing():
+    rows, wanted = [[-1.25, -2.0, -3.0], [-3.0, -4.0, -5.0]], [[-0.5, 0.0, 0.0], [0.0, -0.5, 0.0]]
+    check_float32(nll_loss, rows, [0, 1], 2.625, wanted, which_pick)
 
 
 @pytest.mark.task("06.4")
@@ -229,15 +217,15 @@ def test_the_fused_rule_adds_to_the_gradient_that_is_there():
 
 
 @pytest.mark.task("06.4")
-def test_the_fused_rule_gives_the_same_when_it_runs_twice():
-    logits = Tensor(np.log([[1.0, 3.0]]))
-    loss = cross_entropy(logits, [1], "none")
-    for run in (1.0, 2.0):
-        loss._backward(np.array([4.0]))
-        what = (
-            f'cross_entropy(log([[1, 3]]), [1], "none"), its rule called {run:g} times with upstream [4]:\nlogits.grad'
-        )
-        check_close(logits.grad, run * np.array([[1.0, -1.0]]), what, probe=which_difference)
+def test_the_fused_rule_gives_the_same_when_it_runs_twice_and_leaves_the_labels_alone():
+    logits, labels = Tensor(np.log([[1.0, 3.0]])), np.array([1])
+    loss = cross_entropy(logits, labels, "none")
+    with nothing_else_changes("the rule", labels=labels, logits=logits):
+        for run in (1.0, 2.0):
+            loss._backward(np.array([0.5]))
+            what = f'cross_entropy(log([[1, 3]]), [1], "none"), its rule called {run:g} times with upstream [0.5]'
+            wanted = run * np.array([[0.125, -0.125]])
+            check_close(logits.grad, wanted, f"{what}:\nlogits.grad", probe=which_difference)
 
 
 @pytest.mark.task("06.4")
@@ -246,10 +234,11 @@ def test_one_row_alone_and_rows_in_two_axes_have_gradients_too():
     explained(cross_entropy(one, 0).backward, only_two_axes)
     check_grad(one, np.array([-0.75, 0.75]), of="cross_entropy(x, 0)", at="x = log([1, 3])", probe=which_difference)
     x = Tensor(np.log([[[1.0, 1.0], [1.0, 3.0]], [[3.0, 1.0], [1.0, 1.0]]]))
-    explained(cross_entropy(x, [[0, 0], [1, 1]], "sum").backward, only_two_axes)
-    wanted = np.array([[[-0.5, 0.5], [-0.75, 0.75]], [[0.75, -0.75], [0.5, -0.5]]])
-    of, at = 'cross_entropy(x, [[0, 0], [1, 1]], "sum")', "x of shape (2, 2, 2)"
-    check_grad(x, wanted, of=of, at=at, probe=which_difference)
+    upstream, of = np.array([[1.0, 10.0], [100.0, 1000.0]]), 'cross_entropy(x, [[0, 0], [1, 1]], "none")'
+    explained(lambda: cross_entropy(x, [[0, 0], [1, 1]], "none")._backward(upstream), only_two_axes)
+    wanted = np.array([[[-0.5, 0.5], [-7.5, 7.5]], [[75.0, -75.0], [500.0, -500.0]]])
+    at = "x of shape (2, 2, 2), upstream [[1, 10], [100, 1000]]"
+    check_grad(x, wanted, of=of, at=at, probe=first_that_tells(which_difference, only_two_axes))
 
 
 @pytest.mark.task("06.4")
@@ -302,6 +291,7 @@ def test_logits_of_ten_thousand_give_numbers_and_no_inf():
         what = f"z = [1e4, 1e4, -1e4, -1e4], t = [1, 0, 1, 0] in {np.dtype(dtype)}:\n"
         check_close(losses, np.array([0.0, 1e4, 1e4, 0.0], dtype), f"{what}the array of losses", probe=which_binary)
         check_close(slope, np.array([0.0, 1.0, -1.0, 0.0], dtype), f"{what}the array of slopes", probe=which_binary)
+        check_no_overflow(lambda z=z, t=t: both(z, t), "z = [10000, 10000, -10000, -10000]")
 
 
 @pytest.mark.task("06.5")
@@ -317,10 +307,11 @@ def test_the_mean_of_binary_losses_divides_the_slopes_by_their_number():
 
 @pytest.mark.task("06.5")
 def test_logits_and_targets_are_left_as_they_were():
-    z, t = np.array([2.0, -1.0]), np.array([1.0, 0.0])
-    both(z, t)
-    check_close(z, np.array([2.0, -1.0]), "z = [2, -1], t = [1, 0]:\nafterwards z", probe=changed)
-    check_close(t, np.array([1.0, 0.0]), "z = [2, -1], t = [1, 0]:\nafterwards t", probe=changed)
+    z, t, yes = np.log([3.0, 1.0 / 3.0]), np.array([0.25, 0.5]), np.array([0.75, 0.25])
+    what = "stable_binary_cross_entropy(log([3, 1/3]), [0.25, 0.5])"
+    losses = -t * np.log(yes) - (1.0 - t) * np.log(1.0 - yes)
+    check_twice(lambda: both(z, t)[0], losses, f"{what}[0]", which_binary, z=z, t=t)
+    check_twice(lambda: both(z, t)[1], yes - t, f"{what}[1]", which_binary, z=z, t=t)
 
 
 # The harder suite: python grader.py 06 --goal
@@ -459,6 +450,21 @@ def check_loss(loss, expected, what, probe=None):
     check_close(loss.data if isinstance(loss, Tensor) else loss, expected, what, probe=probe)
 
 
+def check_float32(loss, array, others, wanted, wanted_gradient, probe):
+    """In float32, and twice: a loss and its gradient. What goes in stays as it is."""
+    x, others, what = Tensor(np.float32(array)), np.array(others), f"{loss.__name__} of float32 numbers"
+    first, second = loss.__code__.co_varnames[:2]  # "scores", "labels"
+
+    def once():
+        out = loss(x, others)
+        check_loss(out, np.float32(wanted), what, probe)
+        return out.data
+
+    check_twice(once, np.array(wanted, np.float32), what, probe, **{first: x, second: others})
+    explained(loss(x, others).backward, probe)
+    check_close(x.grad, np.float32(wanted_gradient), f"{what}:\n{first}.grad", probe=probe)
+
+
 def number_by_number(call):
     """What call() gives. Is an array compared as a whole in it?"""
     try:
@@ -475,6 +481,22 @@ def only_two_axes():
     """Is the rule right for a table, and only for a table?"""
     if np.allclose(from_the_rule(LOGS, RIGHT, np.ones(2)), np.exp(log_of_softmax(LOGS)) - HOT):
         return "For a table it is right. The labels may have another number of axes, none at all included."
+    return None
+
+
+def only_a_table():
+    """Does picking work for a table, and only for a table?"""
+    if np.allclose(nll_loss(Tensor(LOGS), RIGHT, "none").data, -PICKED):
+        return "For a table it is right. The labels may have another number of axes, none at all included."
+    return None
+
+
+def no_power():
+    try:
+        mse_loss(Tensor([1.0]), [0.0])
+    except TypeError as error:
+        if " ^" in str(error):
+            return "In Python ^ is no power, it compares bits: a square is ** 2, or a product with itself."
     return None
 
 
@@ -522,6 +544,8 @@ def which_reduction(loss, each, counts):
         for way, total in totals.items():
             if all(one.shape == () and np.isclose(one, total) for one in found.values()):
                 return f"It is the {way}, whatever `reduction` says: that is what reduce() is for."
+        if all(one.shape == () and np.isclose(one, found["mean"]) for one in found.values()):
+            return "It is one and the same number, whatever `reduction` says: that is what reduce() is for."
         if found["mean"].shape == () and np.isclose(found["mean"], totals["sum"]):
             return "The losses are summed before the mean is taken: nothing is divided by their number."
         fitting = [
@@ -580,6 +604,10 @@ which_square = first_that_tells(
             "The squares of a row are summed before the reduction: there is one loss for each number.": (ERROR**2).sum(
                 axis=-1
             ),
+            "The mean of each row is taken before the reduction: there is one loss for each number.": (ERROR**2).mean(
+                axis=-1
+            ),
+            "That is the cube of the error: a square is a product of two.": ERROR**3,
             "The prediction is squared, and the target makes no difference.": PREDICTION**2,
         },
     ),
@@ -612,6 +640,11 @@ which_margin = first_that_tells(
             "Label minus score is an error, as in 06.1: here only the side counts, label times score.": relu(
                 SIDES - SCORES
             ),
+            "The labels are 1 and -1 already: 2 * labels - 1 makes those of 0 and 1.": relu(
+                1.0 - (2.0 * SIDES - 1.0) * SCORES
+            ),
+            "That is half of it, and the hinge loss has no 1/2.": relu(1.0 - ON_ITS_SIDE) / 2.0,
+            "The scores are multiplied in outside of relu: are brackets missing?": relu(1.0 - SIDES) * SCORES,
             "The margin is 2 and not 1.": relu(2.0 - ON_ITS_SIDE),
             "Only the size of a score counts here, and not whether it is on its side.": relu(1.0 - np.abs(SCORES)),
             "Label and score are taken away one after the other: it is their product that tells the side.": relu(
@@ -640,6 +673,18 @@ which_margin = first_that_tells(
 LOGS, RIGHT = np.array([[-1.0, -2.0, -4.0], [-0.5, -3.0, -2.5]]), np.array([2, 0])
 HOT = np.eye(3)[RIGHT]
 PICKED = (LOGS * HOT).sum(axis=-1)
+
+
+def log_of_log():
+    """Are numbers below 0 nan, where 0.5 has a loss?"""
+    with np.errstate(all="ignore"):
+        below, above = (nll_loss(Tensor([one, one]), 0, "none").data for one in (-0.5, 0.5))
+    if np.isnan(below) and np.isclose(above, -np.log(0.5)):
+        return "What arrives are logarithms already, all below 0: there is no logarithm of those."
+    return None
+
+
+ROWS_MEET = "@ multiplies every row with the one-hot rows of all: * stays within the row."
 which_pick = first_that_tells(
     which_formula(
         lambda: nll_loss(Tensor(LOGS), RIGHT, "none").data,
@@ -664,6 +709,19 @@ which_pick = first_that_tells(
                 -PICKED.sum()
             ),
             "The sign is wrong, and the rows are summed too: the classes are the last axis.": PICKED.sum(),
+            "@ multiplies every row with the one-hot rows of all: * stays within the row.": -(LOGS @ HOT.T).sum(
+                axis=-1
+            ),
+            "The largest number of the product is one of the zeros: a sum picks what is left.": -(LOGS * HOT).max(
+                axis=-1
+            ),
+            "The numbers of the labels are multiplied in: it is the one-hot row that picks.": -(
+                LOGS * RIGHT[:, None]
+            ).sum(axis=-1),
+            "It is 1 too much: minus the log-probability is the whole loss.": 1.0 - PICKED,
+            "That is a sum over yes-or-no questions: here only the right class has a term.": -(
+                LOGS * HOT + (1.0 - LOGS) * (1.0 - HOT)
+            ).sum(axis=-1),
             "What arrives are log-probabilities already: this takes log_softmax once more.": -pick(
                 log_of_softmax(LOGS)
             ),
@@ -673,7 +731,15 @@ which_pick = first_that_tells(
     which_reduction(
         lambda way: nll_loss(Tensor(LOGS), RIGHT, way), -PICKED, {"the number of classes": 3, "all the numbers": 6}
     ),
+    log_of_log,
     cut_off(lambda x: nll_loss(x, RIGHT), LOGS, "the log-probabilities"),
+    which_formula(
+        lambda: nll_loss(Tensor(LOGS), np.array([1, 0]), "none").data,
+        {
+            "The labels pick whole rows: they are to pick one number in each row.": -LOGS[[1, 0]],
+            ROWS_MEET: -LOGS[:, [1, 0]],
+        },
+    ),
 )
 
 
@@ -746,6 +812,8 @@ which_difference = first_that_tells(
             "That is the loss and not its slope.": -LOG_P * TARGETS * UP,
             "That is the loss with its sign turned, and not its slope.": LOG_P * TARGETS * UP,
             "p * (1 - p) is the slope of a single probability, not of the loss.": P * (1.0 - P) * UP,
+            "The right class gets -1, whatever its share: from the share 1 is taken away.": np.where(TARGETS, -1.0, P)
+            * UP,
             "From every class 1 is taken away: only from the right one.": (P - 1.0) * UP,
             "The labels themselves are taken away: they are numbers of classes, not amounts.": (P - CLASSES[:, None])
             * UP,
@@ -795,10 +863,6 @@ YES = 1.0 / (1.0 + np.exp(-Z))
 RIGHT_LOSSES = np.logaddexp(0.0, Z) - Z * T
 
 
-def changed():
-    return "It was changed in place: the array belongs to others too. Compute a new one from it."
-
-
 def overflows():
     """Right for small logits, and not for large ones?"""
     losses, slope = stable_binary_cross_entropy(Z, T)
@@ -820,6 +884,10 @@ def overflows():
 
 which_binary = first_that_tells(
     which_formula(
+        lambda: stable_binary_cross_entropy(-Z, T)[0],
+        {"There is |z| * t where z * t belongs.": np.logaddexp(0.0, -Z) - np.abs(Z) * T},
+    ),
+    which_formula(
         lambda: stable_binary_cross_entropy(Z, T)[0],
         {
             "The targets are swapped: this is the loss for 1 - t.": np.logaddexp(0.0, Z) - Z * (1.0 - T),
@@ -828,6 +896,9 @@ which_binary = first_that_tells(
             "The part max(z, 0) is missing.": RIGHT_LOSSES - np.maximum(Z, 0.0),
             "The part z * t is missing.": np.logaddexp(0.0, Z),
             "z * t is added: it has to be taken away.": np.logaddexp(0.0, Z) + Z * T,
+            "There is min(z, 0) where max(z, 0) belongs.": RIGHT_LOSSES - np.maximum(Z, 0.0) + np.minimum(Z, 0.0),
+            "The target is made a whole number: one in between counts for both.": np.logaddexp(0.0, Z)
+            - Z * np.round(T),
             "The logarithm is missing: that is exp(-|z|) itself.": np.maximum(Z, 0.0) - Z * T + np.exp(-np.abs(Z)),
             "There is exp(|z|) where exp(-|z|) belongs.": np.maximum(Z, 0.0) - Z * T + np.log1p(np.exp(np.abs(Z))),
             "In log(1 + exp(...)) stands z in place of -|z|: then max(z, 0) is counted twice.": np.maximum(Z, 0.0)
@@ -865,6 +936,9 @@ which_binary = first_that_tells(
             "The sigmoid's own slope is multiplied in: sigmoid minus target is for the logit already.": (YES - T)
             * YES
             * (1.0 - YES),
+            "That is a step, 0 or 1: the sigmoid goes from one to the other little by little.": (Z > 0.0) - T,
+            "The logit is multiplied in: sigmoid minus target is the whole slope.": (YES - T) * Z,
+            "tanh is not halved: 0.5 * tanh(0.5 * z) + 0.5 goes from 0 to 1.": np.tanh(0.5 * Z) + 0.5 - T,
             "That is the slope of the sigmoid, not of the loss.": YES * (1.0 - YES),
             "The targets are swapped: this is the slope for 1 - t.": YES - (1.0 - T),
             "The sign in the sigmoid is wrong: that is the probability of a no.": 1.0 - YES - T,

@@ -351,7 +351,7 @@ def test_afterwards_the_model_is_in_the_mode_it_was_in():
                 f"the model was in {names[training]} mode, and after evaluate it is in {names[not training]} mode",
                 "Eval mode was left on: who trains on with it trains without dropout."
                 if training
-                else "It was not training before: `was_training` says which mode it was in.",
+                else "It was not training before, and has to be left as it was.",
             )
 
 

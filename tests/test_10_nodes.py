@@ -5,7 +5,16 @@ import pytest
 
 from meintorch import activations, nodes, shapes, tensor
 from meintorch.nodes import AddBackward, Backward, HypotBackward, MatMulBackward, MulBackward, SumBackward, Tensor
-from tests._helpers import CheckFailed, ask, check_close, explained, first_that_tells, which_formula
+from tests._helpers import (
+    CheckFailed,
+    ask,
+    check_close,
+    explained,
+    first_that_tells,
+    nothing_else_changes,
+    show,
+    which_formula,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -242,6 +251,18 @@ def test_the_gradient_of_a_matrix_arrives_turned_and_is_kept_in_its_own_shape():
 
 
 @pytest.mark.task("10.5")
+def test_every_tensor_keeps_what_has_arrived_at_it():
+    """p = 2 * x and y = p / 4: the end itself gets 1, what was computed on the way 1/4, and the input 1/2."""
+    x = needs_gradient(3.0)
+    p = made(6.0, (x,), slopes=(2.0,))
+    y = made(1.5, (p,), slopes=(0.25,))
+    for times in (1.0, 2.0):
+        walk(y)
+        for one, wanted, name in ((x, 0.5, "x"), (p, 0.25, "p"), (y, 1.0, "y")):
+            check_gradient_of(one, times * wanted, f"p = 2 * x, y = p / 4, after {int(times)} y.backward()", name)
+
+
+@pytest.mark.task("10.5")
 def test_none_and_constants_are_passed_over():
     x, constant = needs_gradient(3.0), Tensor(5.0)
     walk(made(15.0, (constant, x), slopes=(None, 5.0)))
@@ -283,9 +304,13 @@ def test_a_gradient_that_is_given_takes_the_place_of_the_one():
     x = needs_gradient(np.zeros((2, 3)))
     y = made(np.zeros((2, 3)), (x,), slopes=(2.0,))
     gradient = Tensor([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])
-    walk(y, gradient)
-    check_gradient_of(x, [[2.0, 4.0, 6.0], [8.0, 10.0, 12.0]], "y = 2 * x, y.backward([[1, 4], [2, 5], [3, 6]])")
-    check_close(gradient.value, np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]), "after that, the gradient it was given")
+    given = "y = 2 * x, y.backward([[1, 4], [2, 5], [3, 6]])"
+    own = "+= on an array changes it for everyone who holds it: a kept gradient has to be an array of its own."
+    for times in (1.0, 2.0):
+        walk(y, gradient)
+        what = f"{given}, {int(times)} times:\nthe gradient that was given"
+        check_close(gradient.value, np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]), what, probe=lambda: own)
+        check_gradient_of(x, times * np.array([[2.0, 4.0, 6.0], [8.0, 10.0, 12.0]]), f"{given}, {int(times)} times")
 
 
 @pytest.mark.task("10.5")
@@ -336,6 +361,12 @@ def test_a_single_number_collects_a_whole_gradient():
     gradient = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
     check_unbroadcast(gradient, (), 66.0)
     check_unbroadcast(gradient, (1,), [66.0])
+
+
+@pytest.mark.task("10.6")
+def test_unbroadcast_keeps_float32():
+    check_unbroadcast(np.float32([[0.25, 10.0], [0.5, 20.0]]), (2,), [10.25, 20.5])
+    check_unbroadcast(np.float32([[0.25, 10.0], [0.5, 20.0]]), (2, 1), [[0.75, 30.0]])
 
 
 @pytest.mark.task("10.6")
@@ -603,9 +634,10 @@ def check_result(out, value, node, what, probe=None):
         raise CheckFailed(message, "A node is kept only where an input needs a gradient. Nobody would ask this one.")
     if node is not None and out._grad_fn is not node:
         message = f"{what}: _grad_fn is {out._grad_fn}, expected the node"
-        raise CheckFailed(
-            message, "It needs a gradient, and has no node to ask for it: is out._grad_fn = node missing?"
-        )
+        told = "It needs a gradient, and has no node to ask for it: is out._grad_fn = node missing?"
+        if out._grad_fn is not None:
+            told = "The node itself is kept, not its class." * (out._grad_fn is type(node)) or None
+        raise CheckFailed(message, told)
 
 
 def check_recorded(out, value, kind, wanted, what, probe=None):
@@ -616,8 +648,12 @@ def check_recorded(out, value, kind, wanted, what, probe=None):
         message = f"{what}: requires_grad is {out.requires_grad}, and there is no node"
         raise CheckFailed(message, "x and y need gradients: is the result recorded?")
     if type(node) is not kind or len(node.input) != len(wanted) or any(a is not b for a, b in zip(node.input, wanted)):
-        found = f"a {type(node).__name__} with the inputs {', '.join(short(x.value) for x in node.input)}"
-        raise CheckFailed(f"{what}: its node is {found}, expected a {kind.__name__} with x and y")
+        found = f"a {type(node).__name__} with the inputs {', '.join(show(x.value) for x in node.input)}"
+        told = f"Each operation leaves a node of its own kind behind: {kind.__name__}(x, y)."
+        if type(node) is kind:
+            turned = len(node.input) == 2 and node.input[::-1] == list(wanted)
+            told = "x and y have changed places: a node keeps its inputs in the operation's order." * turned or None
+        raise CheckFailed(f"{what}: its node is {found}, expected a {kind.__name__} with x and y", told)
 
 
 HIDDEN = (
@@ -627,7 +663,12 @@ HIDDEN = (
 
 def recorded(value, node):
     try:
-        return nodes.recorded(value, node)
+        with nothing_else_changes("recorded(value, node)", node=node, value=value):
+            return nodes.recorded(value, node)
+    except IndexError as error:
+        if len(node.input) == 1:
+            error.diagnosis = "A node may have one input, or three: ask all that are in the list node.input."
+        raise
     except (TypeError, RecursionError) as error:
         if isinstance(error, RecursionError) or "generator" in str(error) or "'Tensor'" in str(error):
             error.diagnosis = HIDDEN
@@ -640,10 +681,15 @@ def hypot_of(x, y):
     except (AttributeError, TypeError) as error:
         if str(error).startswith("type object"):
             error.diagnosis = "A class is no node yet: HypotBackward(x, y) makes one, which keeps its inputs."
-            raise
-        error.diagnosis = (
-            "An operand may be a plain number or an array, which has no .value: as_tensor makes a Tensor of it."
-        )
+        elif "'Tensor'" in str(error) and ("**" in str(error) or "loop of ufunc" in str(error)):
+            error.diagnosis = (
+                "A Tensor of this file has no power and no root. Compute with the arrays in .value, as the other "
+                "operations do: the way back is the node's."
+            )
+        elif "has no attribute" in str(error):
+            error.diagnosis = (
+                "An operand may be a plain number or an array, which has no .value: as_tensor makes a Tensor of it."
+            )
         raise
 
 
@@ -651,8 +697,8 @@ def check_node(node, arrives, wanted, names="xy", probe=None):
     """Ask a node and check what it returns for each input. Everything is transposed."""
     kind = type(node).__name__
     arrives, single = np.asarray(arrives), node.input[0].value.dtype
-    at = ", ".join(f"{name} = {short(x.value)}" for name, x in zip(names, node.input))
-    what = f"{kind}.backward at {at}, gradient {short(arrives)}:\n"
+    at = ", ".join(f"{name} = {show(x.value)}" for name, x in zip(names, node.input))
+    what = f"{kind}.backward at {at}, gradient {show(arrives)}:\n"
     look = first_that_tells(lambda: handed_on(node, arrives), probe)
     before = [x.value.copy() for x in node.input]
     shares = ask_node(node, arrives.copy(), what, look)
@@ -683,7 +729,7 @@ def ask_node(node, arrives, what, look) -> list:
     given = gradient.value.copy()
     shares = explained(lambda: node.backward(gradient), look)
     if not np.array_equal(given, gradient.value):
-        message = f"{what}the node has changed the gradient itself: now it is {short(gradient.value)}"
+        message = f"{what}the node has changed the gradient itself: now it is {show(gradient.value)}"
         raise CheckFailed(message, "That array belongs to others too. Compute a new one from it.")
     if shares is None:
         wrote = any(x.grad is not None for x in node.input)
@@ -712,7 +758,19 @@ def handed_on(node, arrives):
 
 
 def walk(out, *gradient):
+    """backward(), and that gradients are all that it changes."""
+    before = [(x, set(vars(x)), x._grad_fn, x.value, x.value.copy()) for x in nodes.users_first(out)]
     explained(lambda: out.backward(*gradient), which_walk)
+    for x, names, node, value, numbers in before:
+        if x._grad_fn is not node:
+            message = "after backward(), a tensor's _grad_fn is another one than before"
+            raise CheckFailed(message, "The graph stays: the next backward() goes the same way.")
+        if x.value is not value or not np.array_equal(value, numbers):
+            message = f"after backward(), the value of a tensor is {show(x.value)}, and was {show(numbers)} before"
+            raise CheckFailed(message, "backward() leaves the numbers as they are: only `grad` is new.")
+        if set(vars(x)) != names:
+            message = f"after backward(), a tensor has more than before: {', '.join(set(vars(x)) - names)}"
+            raise CheckFailed(message, "What is only needed on the way belongs into a local name: here it would stay.")
 
 
 def check_gradient_of(x, wanted, of, name="x"):
@@ -720,9 +778,7 @@ def check_gradient_of(x, wanted, of, name="x"):
     what = f"{of}:\n{name}.grad"
     wanted = np.asarray(wanted, x.value.dtype)
     if x.grad is None:
-        raise CheckFailed(
-            f"{what} is None, expected {short(wanted)}", ask(which_walk) or "Nothing has been kept there."
-        )
+        raise CheckFailed(f"{what} is None, expected {show(wanted)}", ask(which_walk) or "Nothing has been kept there.")
     if not isinstance(x.grad, Tensor):
         raise CheckFailed(
             f"{what} is {kind_of(x.grad)}, expected a Tensor", "Wrap the array that is kept: Tensor(...)."
@@ -866,14 +922,13 @@ def who_is_right(steps, arrays, name, found, wanted):
 
 def summed_to(gradient, shape):
     """Send every number of a transposed gradient to the element of `shape` that it came from, and turn the result."""
+    if not isinstance(shape, tuple):
+        message = f"unbroadcast was called with {kind_of(shape)} in place of a shape such as (2, 3)"
+        raise CheckFailed(message, "It takes an array, and the shape of the input that it is for: x.shape.")
     size = int(np.prod(shape))
     source = np.broadcast_to(np.arange(size).reshape(shape), gradient.shape[::-1])
     weights = gradient.T.ravel()
     return np.bincount(source.ravel(), weights=weights, minlength=size).reshape(shape).astype(gradient.dtype).T
-
-
-def short(array):
-    return " ".join(np.array2string(np.asarray(array), precision=4, separator=", ", threshold=12).split())
 
 
 def kind_of(thing):
@@ -923,7 +978,12 @@ which_add = first_that_tells(
             "It has been turned. A gradient comes transposed and stays so.": UP.T,
             "The slope of a sum is 1: nothing is multiplied here.": UP * TWO.T,
             "The slope of a sum is 1. Here it is 2.": 2.0 * UP,
+            "The slope of a sum is 1, for both terms. x gets the opposite.": -UP,
         },
+    ),
+    which_formula(
+        lambda: share_of(pair_of(AddBackward, ONE, TWO), UP, 1),
+        {"The slope of a sum is 1, for both terms. y gets the opposite.": -UP},
     ),
     lambda: exchanged(),
     which_formula(lambda: share_of(pair_of(AddBackward, ONE, V), UP, 1), {NOT_UNDONE: UP}),
@@ -960,14 +1020,33 @@ which_mul = first_that_tells(
             "It was turned for the product, and not turned again after it.": UP.T * TWO,
             "What arrives is not turned before the product with the partner's numbers.": UP.T * TWO.T,
             "It is handed on as it is: the partner's numbers are missing.": UP,
+            "@ is the product of matrices. Here number meets number, with *.": (UP.T @ TWO).T,
+            "The result itself is multiplied in: the factor is the partner alone.": UP * ONE.T * TWO.T,
         },
     ),
+    lambda: shapes_exchanged(MulBackward),
     which_formula(lambda: share_of(pair_of(MulBackward, ONE, V), UP), {LAID_WRONG: UP * V}),
     which_formula(
         lambda: share_of(pair_of(MulBackward, ONE, V), UP, 1),
-        {NOT_UNDONE: (UP.T * ONE).T, TOO_EARLY: (UP.T * ONE).sum(axis=1)},
+        {
+            NOT_UNDONE: (UP.T * ONE).T,
+            TOO_EARLY: (UP.T * ONE).sum(axis=1),
+            "What arrives is summed before the product. First the product, with all that arrives, and then the sum.": (
+                UP.sum(axis=1) * ONE
+            ).T,
+        },
     ),
 )
+
+
+def shapes_exchanged(kind):
+    """Does a matrix get what has a vector's shape, and the vector what has the matrix's?"""
+    found = [share_of(pair_of(kind, ONE, V), UP, i).shape for i in (0, 1)]
+    if found == [(2,), (2, 2)]:
+        return "The shapes are exchanged: what x gets is brought to x.shape, whatever the partner's shape is."
+    return None
+
+
 which_matmul = first_that_tells(
     which_formula(
         lambda: share_of(pair_of(MatMulBackward, ONE, TWO), UP),
@@ -1135,6 +1214,20 @@ def begins_and_ends():
     return None
 
 
+def keeps_on_the_way():
+    x = needs_gradient(3.0)
+    p = made(6.0, (x,), slopes=(2.0,))
+    y = made(1.5, (p,), slopes=(0.25,))
+    y.backward()
+    kept = [one.grad is not None for one in (x, p, y)]
+    return {
+        (True, False, False): "Only inputs keep what has arrived. Here every tensor does, those with a node too.",
+        (True, False, True): "What is computed on the way keeps nothing. Every tensor does, those with a node too.",
+        (True, True, False): "The tensor that backward() starts at keeps nothing. What has arrived there is kept too.",
+        (False, True, True): "Inputs keep nothing: what arrives is kept before the node is asked for, and not after.",
+    }.get(tuple(kept))
+
+
 which_walk = first_that_tells(
     begins_and_ends,
     passes_over_none,
@@ -1148,6 +1241,7 @@ which_walk = first_that_tells(
     keeps_what_was_there,
     leaves_shares_alone,
     handed_on_turned,
+    keeps_on_the_way,
 )
 
 T = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
@@ -1161,6 +1255,7 @@ which_end = first_that_tells(
             "It takes the mean: a number that is used several times collects the sum.": UP.mean(axis=1),
             "It takes one of the copies: all of them have to be summed.": UP[:, 0],
             "All of it is summed: only what broadcasting has added or stretched is.": np.full(2, UP.sum()),
+            "It takes the largest of the copies: all of them have to be summed.": UP.max(axis=1),
         },
     ),
     which_formula(
@@ -1173,10 +1268,37 @@ which_end = first_that_tells(
             ),
             "It takes the mean: a number that is used several times collects the sum.": T.mean(axis=0, keepdims=True),
             "The numbers are right, in the input's own shape: it is returned turned.": T.sum(axis=0)[:, None],
+            "reshape cuts the line of numbers anew, so that numbers of different places are summed: sum along axes.": (
+                T.reshape(1, 2, 3).sum(axis=-1)
+            ),
         },
     ),
     lambda: found_in_shape(),
+    lambda: by_number_of_axes(),
 )
+
+
+def by_number_of_axes():
+    """For which inputs is it right? Each is a gradient's shape, turned, and the input's."""
+
+    def right(big, small):
+        gradient = np.arange(1.0, np.prod(big) + 1.0).reshape(big[::-1]) ** 2
+        try:
+            found = np.asarray(nodes.unbroadcast(gradient, small))
+        except Exception:
+            return False
+        return found.shape == small[::-1] and np.allclose(found, summed_to(gradient, small))
+
+    in_front, behind, added = right((2, 3), (1, 3)), right((2, 3), (2, 1)), right((2, 3), (3,))
+    if in_front and added and not behind:
+        return "Only axes at the end are summed. One that was stretched may stand in front of others: (2, 1) is (1, 2)."
+    if in_front and behind and not added:
+        return "With as many axes as the input has it is right. `turned` has no place for those that were added."
+    if in_front and behind and added and not all(right((2, 3), small) for small in ((), (1,))):
+        return "One added axis is summed, and two are not: there may be any number of them."
+    if in_front and behind and added and not right((4, 2, 3), (2, 1)):
+        return "With two axes it is right, with three it is not: there may be any number of them."
+    return None
 
 
 def found_in_shape():
@@ -1201,9 +1323,27 @@ def axis_in_place():
             "x.value.ndim - 1 - i."
         )
     if np.allclose(first, along) and np.allclose(second, along):
+        if not comes_in_its_place():
+            return "The two cases are exchanged: the axis has to come back where keepdims is False."
         return "The axis that was summed away does not come back, so NumPy makes one up in front, whichever it was."
     if np.allclose(first, 0.5 * down):
         return "It is divided, as in a mean. In a sum every number counts in full."
+    return None
+
+
+def comes_in_its_place():
+    """With keepdims=True nothing has to come back."""
+    try:
+        found = share_of(SumBackward(needs_gradient(np.zeros((2, 2))), (1,), True), np.array([[1.0, 10.0]]))
+        return np.allclose(found, [[1.0, 10.0], [1.0, 10.0]]) and found.shape == (2, 2)
+    except Exception:
+        return False
+
+
+def not_stretched():
+    """Is an axis back, and of size 1 still?"""
+    if share_of(SumBackward(needs_gradient(np.zeros((2, 3))), (1,), False), np.array([1.0, 10.0])).shape == (1, 2):
+        return "The axis is back, with size 1. Every number gets its own copy: stretch it to x.shape[::-1]."
     return None
 
 
@@ -1243,7 +1383,7 @@ def kept_axes():
         found = share_of(SumBackward(table, (1,), True), np.array([[1.0, 10.0]]))
     except Exception:
         found = np.zeros(1)
-    if found.shape != (2, 2):
+    if found.shape != (2, 2) and not np.allclose(found, [[1.0, 10.0]]):
         return "With keepdims=True the axis is still in what arrives, and needs no second one."
     return None
 
@@ -1254,6 +1394,11 @@ which_spread = first_that_tells(
         lambda: share_of(SumBackward(needs_gradient([[1.0], [2.0]]), (0, 1), False), np.array(5.0)),
         {IN_OWN_SHAPE: [[5.0], [5.0]]},
     ),
+    which_formula(
+        lambda: share_of(SumBackward(needs_gradient([[2.0], [3.0]]), (0, 1), False), np.array(5.0)),
+        {"The numbers of x are multiplied in. The slope of a sum is 1.": [[10.0, 15.0]]},
+    ),
+    not_stretched,
     axis_in_place,
     one_too_far,
     summed_again,
@@ -1293,6 +1438,7 @@ which_quotient = first_that_tells(
             "It is half of it: the 2 of the square and the 1/2 of the root cancel.": 3.0,
             "It is handed on as it is: the slope is missing.": 10.0,
             "It is divided by the long side, and not multiplied by the short one.": 2.0,
+            "It is multiplied by the long side, and not divided.": 150.0,
         },
     ),
     which_formula(
@@ -1302,6 +1448,7 @@ which_quotient = first_that_tells(
             "It was turned for the product, and not turned again after it.": UP.T * ONE / H,
         },
     ),
+    lambda: shapes_exchanged(HypotBackward),
     which_formula(
         lambda: share_of(pair_of(HypotBackward, ONE, V), UP, 1),
         {

@@ -20,8 +20,10 @@ from tests._helpers import (
     check_freed,
     check_gradient,
     check_rule,
+    check_twice,
     explained,
     first_that_tells,
+    nothing_else_changes,
     which_formula,
 )
 
@@ -294,6 +296,12 @@ def test_each_row_gets_mean_zero_and_variance_one():
     """The distances from the mean are 3 in the first row and 2 in the second."""
     z = np.array([[0.0, 0.0, 6.0, 6.0], [1.0, 5.0, 1.0, 5.0]])
     check_normalized(z, 0.0, [[-1.0, -1.0, 1.0, 1.0], [-1.0, 1.0, -1.0, 1.0]], [[1.0 / 3.0], [0.5]])
+
+
+@pytest.mark.task("11.6")
+def test_the_mean_need_not_be_in_the_middle():
+    """The mean is 1 and not 0, the distances are -1 three times and 3, the variance 3; eps 1 makes 4."""
+    check_normalized(np.array([[0.0, 0.0, 0.0, 4.0]]), 1.0, [[-0.5, -0.5, -0.5, 1.5]], [[0.5]])
 
 
 @pytest.mark.task("11.6")
@@ -679,20 +687,14 @@ def check_pieces(shapes, axis, upstream, wanted):
 
 def scattered(ids, rows, n):
     """scatter_add, and that it leaves its inputs alone. What fails in it is looked at again."""
-    before = ids.copy(), rows.copy()
-    found = explained(lambda: scatter_add(ids, rows, n), which_sum)
-    if not (np.array_equal(ids, before[0]) and np.array_equal(rows, before[1])):
-        raise CheckFailed(
-            f"scatter_add has changed the {'ids' if not np.array_equal(ids, before[0]) else 'rows'} that it was given",
-            "They belong to others too. Compute new arrays from them.",
-        )
-    return found
+    with nothing_else_changes("scatter_add(ids, rows, n)", ids=ids, rows=rows):
+        return explained(lambda: scatter_add(ids, rows, n), which_sum)
 
 
 def check_scattered(ids, rows, n, wanted):
     ids, rows = np.array(ids, dtype=int), np.array(rows)
     what = f"scatter_add(ids, rows, {n}) at ids = {shown(ids)}, rows = {shown(rows)}:\nthe table"
-    check_close(scattered(ids, rows, n), np.array(wanted), what, probe=which_sum)
+    check_twice(lambda: scattered(ids, rows, n), np.array(wanted), what, probe=which_sum)
 
 
 def check_embedded(ids, upstream, wanted):
@@ -709,8 +711,8 @@ def check_variance(data, upstream, wanted, **options):
 
 def normalized(z, eps):
     """Both results of normalize, and that it leaves z alone."""
-    before = z.copy()
-    found = explained(lambda: normalize(z, eps), which_scale)
+    with nothing_else_changes("normalize(z, eps)", z=z):
+        found = explained(lambda: normalize(z, eps), which_scale)
     if not isinstance(found, tuple | list) or len(found) != 2:
         several = isinstance(found, tuple | list)
         got = "None" if found is None else len(found) if several else f"one {type(found).__name__}"
@@ -720,18 +722,15 @@ def normalized(z, eps):
             if found is None
             else "The rule of layer_norm needs both: the new rows, and 1 / deviation of each.",
         )
-    if not np.array_equal(z, before):
-        message = f"normalize has changed its input, z: now it is {shown(z)}, it was {shown(before)}"
-        raise CheckFailed(message, "z is the array of a tensor. Compute a new one from it.")
     return found
 
 
 def check_normalized(z, eps, rows, scale):
     what = f"normalize(z, {eps}) at z = {shown(z)}:\n"
     tolerance = 1e-9 if z.dtype == np.float64 else 1e-6
-    found = normalized(z, eps)
-    check_close(found[0], np.array(rows), f"{what}the rows", tolerance=tolerance, probe=which_scale)
-    check_close(found[1], np.array(scale), f"{what}1 / deviation", tolerance=tolerance, probe=which_scale)
+    for i, part, wanted in ((0, "the rows", rows), (1, "1 / deviation", scale)):
+        call = lambda i=i: normalized(z, eps)[i]  # noqa: E731
+        check_twice(call, np.array(wanted), f"{what}{part}", which_scale, tolerance)
 
 
 def check_layer_norm(x, weight, upstream, wanted, eps=0.0):
@@ -809,7 +808,18 @@ which_place = first_that_tells(
         },
     ),
     lambda: zeros_of_what_arrives(),
+    lambda: arrays_alone(),
 )
+
+
+def arrays_alone():
+    """With places in a list it is right: and with a number or a slice?"""
+    if not right(lambda: [picked([0, 2, 0])()], [[101.0, 0.0, 10.0]]):
+        return None
+    by_slice = arrived(lambda x: index(x, slice(1, 3)), [1.0, 10.0], [7.0, 8.0, 9.0])[0]
+    if not by_slice.any():
+        return "With a list of places it is right. With a number or a slice nothing arrives: they pick places as well."
+    return None
 
 
 def zeros_of_what_arrives():
@@ -854,7 +864,7 @@ def where_it_cuts():
     if not right(two, EQUAL):
         return None
     if not right(unequal, UNEQUAL):
-        return (
+        return asked_to_cut() or (
             "With two tensors of one length it is right: the cuts are at equal distances, not where the tensors meet."
         )
     if not right(pieces([1, 2, 3], SIX), THREE):
@@ -874,7 +884,30 @@ def where_it_cuts():
     return None
 
 
-which_piece = first_that_tells(read_only(pieces([2, 2], FOUR)), where_it_cuts, ended_by_a_constant)
+def asked_to_cut():
+    """Where is np.split asked to cut? With lengths 1 and 3 there is one place, 1."""
+    asked, split = [], np.split
+
+    def watched(array, places, axis=0):
+        asked.append(places)
+        return split(array, places, axis)
+
+    np.split = watched
+    try:
+        ask(pieces([1, 3], FOUR))
+    finally:
+        np.split = split
+    if not asked:
+        return None
+    if isinstance(asked[0], int):
+        return "With a number np.split cuts at equal distances. It takes places too: those where the tensors meet."
+    places = np.asarray(asked[0]).tolist()
+    if places[:1] != [1]:
+        return f"np.split is asked to cut at {places}. With lengths 1 and 3 the tensors meet at [1]."
+    return None
+
+
+which_piece = first_that_tells(read_only(pieces([2, 2], FOUR)), where_it_cuts, ended_by_a_constant, asked_to_cut)
 
 
 def which_twice():
@@ -887,9 +920,21 @@ def which_twice():
 
 IDS, ROWS = np.array([1, 0, 1]), np.array([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
 NOTHING = [0.0, 0.0]
+LARGEST = "At a place that occurs twice only the largest of what arrives is left. It adds up."
 which_sum = which_formula(
     lambda: scatter_add(IDS.copy(), ROWS.copy(), 4),
     {
+        "The table begins with ones. It begins with zeros.": [[11.0, 21.0], [102.0, 203.0], [1.0, 1.0], [1.0, 1.0]],
+        "All numbers of a row are summed into one. Each column has a sum of its own: axis=0.": [
+            [30.0, 30.0],
+            [303.0, 303.0],
+            NOTHING,
+            NOTHING,
+        ],
+        "Row k of the table gets rows[ids[k]]. It is the other way round: rows[k] belongs to row ids[k].": [
+            *ROWS[IDS].tolist(),
+            NOTHING,
+        ],
         LAST: [[10.0, 20.0], [100.0, 200.0], NOTHING, NOTHING],
         FIRST: [[10.0, 20.0], [1.0, 2.0], NOTHING, NOTHING],
         AVERAGE: [[10.0, 20.0], [50.5, 101.0], NOTHING, NOTHING],
@@ -941,6 +986,24 @@ which_sum = which_formula(
     },
 )
 
+which_sum = first_that_tells(
+    which_formula(
+        lambda: scatter_add(np.array([0, 0]), np.array([[1.0, 200.0], [100.0, 2.0]]), 1), {LARGEST: [[100.0, 200.0]]}
+    ),
+    which_sum,
+    lambda: integers_of_nothing(),
+)
+
+
+def integers_of_nothing():
+    """Without any ids np.bincount counts, whatever its weights are."""
+    some = scatter_add(np.array([1]), np.array([[0.25]]), 2)
+    none = scatter_add(np.zeros(0, int), np.zeros((0, 1)), 2)
+    if np.asarray(none).dtype.kind == "i" and np.allclose(some, [[0.0], [0.25]]):
+        return "With ids it is right. Without any np.bincount gives integers, whatever the weights are: use rows.dtype."
+    return None
+
+
 AT = np.array([[2, 0, 1], [2, 1, 2]])
 COMES = np.array([[[1.0, 2.0], [3.0, 5.0], [7.0, 11.0]], [[13.0, 17.0], [19.0, 23.0], [29.0, 31.0]]])
 
@@ -971,11 +1034,11 @@ def where_rows_go():
 
 
 def only_numbers():
-    """Is scatter_add given one line of numbers?"""
+    """What is scatter_add given?"""
     asked, real = [], embedding.scatter_add
 
     def watched(ids, rows, n):
-        asked.append(np.ndim(rows))
+        asked.append((ids, rows, n))
         return real(ids, rows, n)
 
     embedding.scatter_add = watched
@@ -983,7 +1046,14 @@ def only_numbers():
         ask(rows_of([2, 0, 2], ROWS))
     finally:
         embedding.scatter_add = real
-    if asked and asked[0] == 1:
+    if not asked:
+        return None
+    ids, rows, n = asked[0]
+    if np.asarray(ids).dtype.kind == "f" or np.asarray(rows).dtype.kind == "i":
+        return "What scatter_add is given has changed places: the ids come first, and then the rows."
+    if n == 2:
+        return "scatter_add is asked for as many rows as `weight` has columns: n is the number of its rows."
+    if np.ndim(rows) == 1:
         return "What arrives has become one line of numbers. A row of it has to stay a row: reshape(-1, width)."
     return None
 
@@ -995,6 +1065,7 @@ which_rows = first_that_tells(
         lambda: rows_of([2, 0, 2], ROWS)()[0],
         {
             LAST: [[10.0, 20.0], NOTHING, [100.0, 200.0], NOTHING],
+            FIRST: [[10.0, 20.0], NOTHING, [1.0, 2.0], NOTHING],
             AVERAGE: [[10.0, 20.0], NOTHING, [50.5, 101.0], NOTHING],
             "What arrives is torn apart: a row of it has to stay a row. The new shape is (..., width).": summed_by_id(
                 np.array([2, 0, 2]), ROWS.reshape(2, -1).T
@@ -1026,6 +1097,8 @@ def correction_forgotten():
     found = [arrived(lambda x, one=one: var(x, 1, correction=one), G[:, 0], X)[0] for one in (0, 1)]
     if all(np.allclose(one, 2.0 / 4.0 * D * G) for one in found):
         return "Without a correction it is right. With one there is less to divide by: n has it in it already."
+    if np.allclose(found[0], 2.0 / 4.0 * D * G) and np.allclose(found[1], 2.0 / 2.0 * D * G):
+        return "Without a correction it is right. With one it is taken off twice: n has it in it already."
     return None
 
 
@@ -1046,6 +1119,10 @@ which_variance = first_that_tells(
             * D
             * G,
             "It is divided by n twice.": 2.0 / 16.0 * D * G,
+            "The variance is taken off, and not the mean: `distance` is there already.": (
+                2.0 / 4.0 * (X - (D * D).mean(**ROWWISE)) * G
+            ),
+            "The sign of the distance is lost: what lies below the mean moves the other way.": 2.0 / 4.0 * abs(D) * G,
             "The mean is that of all rows together. `distance` has each row's own.": 2.0 / 4.0 * (X - X.mean()) * G,
             "It is the slope of the deviation, the root of the variance. There is no root here.": D
             / (4.0 * np.sqrt((D * D).mean(**ROWWISE)))
@@ -1056,6 +1133,7 @@ which_variance = first_that_tells(
 )
 
 DEVIATION = np.sqrt((D * D).mean(**ROWWISE))
+M, C = X - np.median(X, **ROWWISE), X - X.mean(axis=0)
 OVER_ALL = "It takes all rows together. Each row has a mean and a deviation of its own."
 OVER_COLUMNS = "It works along the columns. A row, axis 1, is what belongs together."
 
@@ -1129,6 +1207,11 @@ which_scale = first_that_tells(
             "The deviation is that of all rows together. Each row has its own.": D / np.sqrt((D * D).mean()),
             OVER_COLUMNS: column_scale(X),
             "The two results are exchanged: the rows come first.": 1.0 / DEVIATION,
+            "The median is taken off, the number in the middle. It is the mean.": M / np.sqrt((M * M).mean(**ROWWISE)),
+            "The median is taken off, the number in the middle. It is the mean: see `distance`.": M / DEVIATION,
+            "The mean is that of each column. A row, axis 1, is what belongs together.": (
+                C / np.sqrt((C * C).mean(**ROWWISE))
+            ),
         },
     ),
     which_formula(
@@ -1137,6 +1220,7 @@ which_scale = first_that_tells(
             "eps is missing.": [[-1.0, 1.0]],
             "eps stands outside of the root. It is added to the variance, inside.": [[-0.25, 0.25]],
             "eps is added a second time.": [[-1.0 / np.sqrt(7.0), 1.0 / np.sqrt(7.0)]],
+            "eps is added to 1 / deviation. It is added to the variance, inside of the root.": [[-4.0, 4.0]],
         },
     ),
     which_formula(
@@ -1215,6 +1299,9 @@ which_norm = first_that_tells(
             "weight gets `normal` times what arrives times the weight. Only its partner belongs there.": (H * N).sum(
                 axis=0
             ),
+            "weight gets a factor of `scale`. It comes after that: its partner in the product is `normal`.": (
+                (UP * N * SCALE).sum(axis=0)
+            ),
         },
     ),
     which_formula(
@@ -1237,6 +1324,22 @@ which_norm = first_that_tells(
             "The means go along the columns. A row, axis 1, is what belongs together.": SCALE
             * (H - H.mean(axis=0) - N * (H * N).mean(axis=0)),
             "The weight is multiplied in at the end. It belongs to what arrives, before the means.": to_x(UP) * W,
+            "The mean is that of `upstream`. It is that of h, what arrives times the weight.": (
+                SCALE * (H - UP.mean(**ROWWISE) - N * (H * N).mean(**ROWWISE))
+            ),
+            "The share is made with `upstream`. It is made with h, what arrives times the weight.": (
+                SCALE * (H - H.mean(**ROWWISE) - N * (UP * N).mean(**ROWWISE))
+            ),
+            "Both means are those of `upstream`. They are those of h, what arrives times the weight.": (
+                SCALE * (H - UP.mean(**ROWWISE) - N * (UP * N).mean(**ROWWISE))
+            ),
+            "A plus stands where a minus belongs, before the mean.": (
+                SCALE * (H + H.mean(**ROWWISE) - N * (H * N).mean(**ROWWISE))
+            ),
+            "The share is made with x. It is made with `normal`.": (
+                SCALE * (H - H.mean(**ROWWISE) - N * (H * X).mean(**ROWWISE))
+            ),
+            "The scale is multiplied in twice.": to_x(H, scale=SCALE * SCALE),
             "The scale belongs to all three parts: are brackets missing?": SCALE * H
             - H.mean(**ROWWISE)
             - N * (H * N).mean(**ROWWISE),
@@ -1308,6 +1411,17 @@ which_gelu = which_formula(
         "Only the second part is multiplied by `upstream`: are brackets missing?": STEP
         + SEVEN * 0.5 * Z * BELL * INNER,
         "Only the first part is multiplied by `upstream`: are brackets missing?": SEVEN * STEP + 0.5 * Z * BELL * INNER,
+        "The slope of tanh is 1 - tanh ** 2: here the difference is squared, and not tanh.": (
+            SEVEN * (STEP + 0.5 * Z * (1.0 - T) ** 2 * INNER)
+        ),
+        "The step goes from 0 to 1: its 1 is missing, in 0.5 (1 + tanh).": (SEVEN * (0.5 * T + 0.5 * Z * BELL * INNER)),
+        "A minus stands between the two parts. By the product rule they are added.": (
+            SEVEN * (STEP - 0.5 * Z * BELL * INNER)
+        ),
+        "The first part is the step alone, without x.": SEVEN * (Z * STEP + 0.5 * Z * BELL * INNER),
+        "Inside, the slope of x ** 3 is 3 x ** 2: a 2 stands for the 3.": (
+            SEVEN * (STEP + 0.5 * Z * BELL * ROOT * (1.0 + 2.0 * 0.044715 * Z**2))
+        ),
         "tanh is taken a second time: `bend` is its result already.": SEVEN
         * (0.5 * (1.0 + np.tanh(T)) + 0.5 * Z * (1.0 - np.tanh(T) ** 2) * INNER),
     },

@@ -8,12 +8,15 @@ the tree.
 import html
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from meintorch.arguments import shown, whole
 
 MISSING = 'To see a picture here: python -m pip install -e ".[draw]" in the course\'s folder.'
 FOLDED = "..."
@@ -28,12 +31,11 @@ def draw(result: Any, /, limit: int = 40, **names: Any) -> "Drawing":
     nodes: `draw(loss, x=x, w=w)`. Of a large graph only the `limit` nodes nearest to the result are shown.
 
     The drawing keeps what it shows: what happens to the graph later does not change it.
-    Raises TypeError where `result` is not part of a graph, and ValueError for a limit below 1.
+    Raises TypeError where `result` is not part of a graph, or the limit no whole number; ValueError for one below 1.
     """
     if not hasattr(result, "_children"):
-        kind = type(result).__name__
-        raise TypeError(f"draw takes a Value of chapter 01 or a Tensor of chapter 02, not {result!r} of type {kind}")
-    if limit < 1:
+        raise TypeError(f"draw takes a Value of chapter 01 or a Tensor of chapter 02, not {shown(result)}")
+    if whole(limit, "the limit", least=-sys.maxsize) < 1:
         raise ValueError(f"the limit is 1 node or more, not {limit}")
     labels = {id(node): name for name, node in names.items()}
     found = _nearest_first(result)  # keeps the nodes alive, so that each id stands for one of them
@@ -74,7 +76,7 @@ class Drawing:
 
     def __str__(self) -> str:
         """A tree: under each node, a little further in, what it was computed from."""
-        uses = [child for node in self.nodes for child in node.children]
+        uses = Counter(child for node in self.nodes for child in node.children)
         rows, stack, seen = [("", "shape", "data", "gradient")], [(0, 0)], set()
         while stack:
             number, depth = stack.pop()
@@ -83,7 +85,7 @@ class Drawing:
                 continue
             node = self.nodes[number]
             title = "  " * depth + node.title
-            if uses.count(number) > 1 and not node.name:
+            if uses[number] > 1 and not node.name:
                 title += f" #{number}"  # so that it can be recognized
             if number in seen:
                 rows.append((f"{title} (see above)", "", "", ""))

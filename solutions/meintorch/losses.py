@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from meintorch.activations import relu, stable_log_softmax
+from meintorch.arguments import number
+from meintorch.modules import tensors_in
 from meintorch.shapes import mean, sum
 from meintorch.tensor import Tensor, as_tensor
 
@@ -37,7 +39,9 @@ def hinge_loss(scores: Tensor, labels: Any, reduction: str = "mean") -> Tensor:
     labels = as_tensor(labels, like=scores)
     check_same_shape(scores, labels, "hinge_loss", "labels")
     if not np.isin(labels.data, (-1.0, 1.0)).all():
-        raise ValueError(f"the labels of hinge_loss are 1 and -1, not {np.setdiff1d(labels.data, (-1.0, 1.0))[0]}")
+        other = np.setdiff1d(labels.data, (-1.0, 1.0))[0]
+        hint = ": for labels 1 and 0 give 2 * labels - 1" if other == 0.0 else ""
+        raise ValueError(f"the labels of hinge_loss are 1 and -1, not {other}{hint}")
     # 06.2: nothing to pay on the right side beyond a margin of 1, more and more before it; reduce() is given.
     return reduce(relu(1.0 - labels * scores), reduction)
 
@@ -54,6 +58,7 @@ def nll_loss(log_probabilities: Tensor, labels: Any, reduction: str = "mean") ->
     log_probabilities = as_tensor(log_probabilities)
     labels = check_labels(labels, log_probabilities)
     hot = one_hot(labels, log_probabilities)  # in each row a 1 at the right class, 0 elsewhere
+    log_probabilities = finite_elsewhere(log_probabilities, hot)  # a class without any chance has -inf: 0 * -inf is nan
     # 06.3: pick one number out of each row, with a product and a sum; then its sign, and reduce().
     return reduce(-sum(log_probabilities * hot, axis=-1), reduction)
 
@@ -99,7 +104,8 @@ def binary_cross_entropy_with_logits(logits: Tensor, targets: Any, reduction: st
         raise ValueError(
             f"the targets of binary_cross_entropy_with_logits are probabilities from 0 to 1, not {outside[0]}"
         )
-    losses, slope = stable_binary_cross_entropy(logits.data, t)
+    largest = np.finfo(logits.dtype).max  # in place of inf: inf - inf would be nan, where the answer is right
+    losses, slope = stable_binary_cross_entropy(np.clip(logits.data, -largest, largest), t)
     out = Tensor(losses, (logits,), "binary_cross_entropy")
 
     def _backward(upstream):
@@ -120,15 +126,25 @@ def stable_binary_cross_entropy(z: np.ndarray, t: np.ndarray) -> tuple[np.ndarra
 
 
 def l2_penalty(parameters: Iterable[Tensor], strength: float) -> Tensor:
-    """`strength` times the sum of the squares of all parameters, to be added to a loss: shape (), their dtype."""
+    """`strength` times the sum of the squares of all parameters, to be added to a loss: shape (), their dtype.
+
+    Without parameters it is a constant 0. Raises ValueError for a strength below 0, TypeError for what is no number,
+    and for anything but Tensors.
+    """
+    strength = number(strength, "the strength of l2_penalty")
+    if not 0.0 <= strength < np.inf:
+        raise ValueError(f"the strength of l2_penalty is 0 or more, and finite, not {strength}")
     total = 0.0  # a plain number, which leaves float32 as it is
-    for parameter in parameters:
+    for parameter in tensors_in(parameters, "l2_penalty"):
         total = total + sum(parameter * parameter)
     return as_tensor(total * strength)
 
 
 def reduce(losses: Tensor, reduction: str) -> Tensor:
-    """The mean or the sum of all losses, or the losses themselves for "none". Raises ValueError for anything else."""
+    """The mean or the sum of all losses, or the losses themselves for "none". Raises ValueError for anything else.
+
+    The mean of no losses at all is nan, as in PyTorch.
+    """
     if reduction == "mean":
         return mean(losses)
     if reduction == "sum":
@@ -143,17 +159,39 @@ def one_hot(labels: np.ndarray, like: Tensor) -> np.ndarray:
     return (labels[..., None] == np.arange(like.shape[-1])).astype(like.dtype)
 
 
+def finite_elsewhere(x: Tensor, hot: np.ndarray) -> Tensor:
+    """`x` with the largest or smallest finite number in place of inf or -inf, but where `hot` is 1."""
+    if not np.isinf(x.data).any():
+        return x
+    largest = np.finfo(x.dtype).max
+    out = Tensor(np.where(hot == 1.0, x.data, np.clip(x.data, -largest, largest)), (x,), "finite_elsewhere")
+
+    def _backward(upstream):
+        x.grad += upstream
+
+    out._backward = _backward
+    return out
+
+
 def check_labels(labels: Any, scores: Tensor) -> np.ndarray:
     """Return class labels as an array of integers that fits scores of shape (..., classes), or say why they do not."""
     if isinstance(labels, Tensor):
         raise TypeError("class labels are an array of integers, not a Tensor, whose numbers are floats")
-    labels = np.asarray(labels)
+    try:
+        labels = np.asarray(labels)
+    except ValueError:
+        raise ValueError("class labels are one array of integers, not lists of differing lengths") from None
+    if labels.size == 0:
+        labels = labels.astype(int)  # an empty list, of which NumPy makes floats
     if labels.dtype.kind not in "iu":
         raise TypeError(f"class labels are integers, not {labels.dtype}")
     if scores.ndim == 0:
         raise ValueError("the scores need an axis with a score for each class, not shape ()")
     if labels.shape != scores.shape[:-1]:
-        raise ValueError(f"scores of shape {scores.shape} need labels of shape {scores.shape[:-1]}, not {labels.shape}")
+        hint = ": for one-hot rows give labels.argmax(-1)" if labels.shape == scores.shape else ""
+        raise ValueError(
+            f"scores of shape {scores.shape} need labels of shape {scores.shape[:-1]}, not {labels.shape}{hint}"
+        )
     classes = scores.shape[-1]
     outside = labels[(labels < 0) | (labels >= classes)]
     if outside.size:

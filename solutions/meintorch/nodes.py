@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 
+from meintorch.arguments import axes
 from meintorch.tensor import as_float_array
 
 Axis = int | Sequence[int] | None  # of a reduction: one axis, several, or all of them (None)
@@ -46,6 +46,11 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError("NumPy's functions take arrays, and this is a Tensor: its numbers are in .value")
+
+    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        if function in (np.shape, np.ndim, np.size):
+            return function._implementation(*args, **kwargs)
+        raise TypeError(f"np.{function.__name__} takes arrays, and this is a Tensor: its numbers are in .value")
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -209,10 +214,10 @@ class HypotBackward(Backward):
     def backward(self, gradient: Tensor) -> list[Tensor | None]:
         x, y = self.input
         # 10.8: the slope is a short side divided by the long one.
-        share = gradient.value.T / np.hypot(x.value, y.value)
+        upstream, long = gradient.value.T, np.hypot(x.value, y.value)
         return [
-            Tensor(unbroadcast((share * x.value).T, x.shape)) if x.requires_grad else None,
-            Tensor(unbroadcast((share * y.value).T, y.shape)) if y.requires_grad else None,
+            Tensor(unbroadcast((upstream * (x.value / long)).T, x.shape)) if x.requires_grad else None,
+            Tensor(unbroadcast((upstream * (y.value / long)).T, y.shape)) if y.requires_grad else None,
         ]
 
 
@@ -240,6 +245,26 @@ def transpose(x: Any) -> Tensor:
     """x with its axes in reverse order."""
     x = as_tensor(x)
     return recorded(x.value.T, TransposeBackward(x))
+
+
+class DivBackward(Backward):
+    def __init__(self, x: Tensor, divisor: np.ndarray):
+        super().__init__(x)
+        self.divisor = divisor
+
+    def backward(self, gradient: Tensor) -> list[Tensor | None]:
+        (x,) = self.input
+        return [Tensor(unbroadcast((gradient.value.T / self.divisor).T, x.shape))]
+
+
+@operation
+def div(x: Any, y: Any) -> Tensor:
+    """x / y, element by element; they broadcast. y is a number or an array: by a Tensor there is no node yet."""
+    x = as_tensor(x)
+    if isinstance(y, Tensor):
+        raise TypeError("division by a Tensor has no node: divide by a number or an array (its numbers are in .value)")
+    divisor = as_tensor(y, like=x).value
+    return recorded(x.value / divisor, DivBackward(x, divisor))
 
 
 class ExpBackward(Backward):
@@ -300,7 +325,7 @@ Tensor.__mul__ = Tensor.__rmul__ = mul
 Tensor.__matmul__, Tensor.__rmatmul__ = matmul, lambda b, a: matmul(a, b)
 Tensor.__neg__ = lambda x: mul(x, -1.0)
 Tensor.__sub__, Tensor.__rsub__ = lambda x, y: add(x, -as_tensor(y, like=x)), lambda y, x: add(-y, x)
-Tensor.__truediv__ = lambda x, y: mul(x, 1.0 / as_float_array(y))  # by a number or an array; by a Tensor: no node yet
+Tensor.__truediv__ = div
 
 
 # Without a node: these results need no gradient, and none goes back through them. What is chosen or compared moves in
@@ -340,7 +365,7 @@ def as_tensor(x: Any, like: Any = None) -> Tensor:
 
 def axes_of(axis: Axis, x: Tensor) -> tuple[int, ...]:
     """All the axes that are meant, counted from 0. Raises ValueError for one that x does not have."""
-    return normalize_axis_tuple(range(x.value.ndim) if axis is None else axis, x.value.ndim)
+    return axes(axis, x.shape)
 
 
 def first_gradient(result: Tensor, gradient: Any) -> Tensor:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from meintorch.arguments import axes, float_dtype, number, whole
 from meintorch.layers import Module
-from meintorch.shapes import Axis, axes_of
+from meintorch.shapes import Axis
 from meintorch.tensor import Tensor, as_tensor, operation
 
 
@@ -15,13 +16,17 @@ def var(x: Tensor, axis: Axis = None, keepdims: bool = False, correction: float 
     """The variance along axes: the mean squared distance from the mean. With keepdims the axes stay, with size 1.
 
     It is divided by how many numbers there are, less `correction`; with correction=1 it is the variance of a sample.
-    Raises IndexError for an axis that x does not have, ValueError where there are too few numbers.
+    Raises IndexError for an axis that x does not have, TypeError for one that is no whole number, and ValueError for an
+    axis that is named twice and where there are too few numbers.
     """
-    x, axis = as_tensor(x), axes_of(axis)
-    n = (x.size if axis is None else math.prod(x.shape[one] for one in axis)) - float(correction)
-    if n <= 0:
+    x = as_tensor(x)
+    axis = axes(axis, x.shape)
+    n = math.prod(x.shape[one] for one in axis) - number(correction, "the correction")
+    if not n > 0:
         raise ValueError(f"the variance needs more than {correction} numbers: shape {x.shape}, axis {axis}")
-    distance = x.data - x.data.mean(axis=axis, keepdims=True)
+    # From the largest number first, which is exact where numbers are close: equal ones of any size have variance 0.
+    below = x.data - x.data.max(axis=axis, keepdims=True)
+    distance = below - below.mean(axis=axis, keepdims=True)
     variance = (distance * distance).sum(axis=axis, keepdims=True) / n
     out = Tensor(variance if keepdims else np.squeeze(variance, axis), (x,), "var")
 
@@ -53,7 +58,8 @@ def layer_norm(x: Tensor, weight: Any, bias: Any, eps: float = 1e-5) -> Tensor:
 
     x             shape (..., width)
     weight, bias  shape (width,)
-    Raises ValueError for other shapes. Ba, Kiros and Hinton 2016, https://arxiv.org/abs/1607.06450
+    eps           0 or more
+    Raises ValueError for other shapes and another eps. Ba, Kiros and Hinton 2016, https://arxiv.org/abs/1607.06450
     """
     x = as_tensor(x)
     weight, bias = as_tensor(weight, like=x), as_tensor(bias, like=x)
@@ -62,7 +68,12 @@ def layer_norm(x: Tensor, weight: Any, bias: Any, eps: float = 1e-5) -> Tensor:
         raise ValueError(
             f"layer_norm takes shapes (..., width), (width,) and (width,), not {x.shape}, {weight.shape}, {bias.shape}"
         )
-    normal, scale = normalize(x.data.reshape(-1, width), float(eps))  # a NumPy number would turn float32 into float64
+    eps = number(eps, "eps")  # a plain one: a NumPy number would turn float32 into float64
+    if not 0.0 <= eps < math.inf:
+        raise ValueError(f"eps is 0 or more, not {eps}")
+    rows = x.data.reshape(-1, width)
+    # From the first number of each row, which is exact where numbers are close: equal ones of any size become zeros.
+    normal, scale = normalize(rows - rows[:, :1], eps)
     result = normal * weight.data
     result += bias.data
     out = Tensor(result.reshape(x.shape), (x, weight, bias), "layer_norm")
@@ -132,11 +143,18 @@ def gelu(x: Tensor) -> Tensor:
 
 
 class LayerNorm(Module):
-    """`layer_norm` with a weight and a bias of its own, both of shape (width,): ones and zeros at the start."""
+    """`layer_norm` with a weight and a bias of its own, both of shape (width,): ones and zeros at the start.
+
+    Raises TypeError or ValueError for other widths and dtypes than whole numbers from 1, float64 and float32.
+    """
 
     def __init__(self, width: int, dtype: Any = np.float64):
+        width, dtype = whole(width, "the width"), float_dtype(dtype)
         self.weight = Tensor(np.ones(width, dtype))
         self.bias = Tensor(np.zeros(width, dtype))
+
+    def extra_repr(self) -> str:
+        return f"{len(self.bias)}"
 
     def forward(self, x: Tensor) -> Tensor:
         """Shape (..., width), which stays."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from meintorch.arguments import shown, whole
+
 MISSING = 'To see this picture: python -m pip install -e ".[plots]" in the course\'s folder.'
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#57606a"  # the first two after Okabe and Ito: for colour-blind eyes as well
 STYLE = {
@@ -84,12 +86,32 @@ def _panels(columns: int, width: float, height: float, rows: int = 1) -> tuple[A
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
+def _numbers(x: Any, name: str) -> np.ndarray:
+    try:
+        return np.array(x, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: an array of numbers is needed, not {shown(x)}") from None
+
+
+def _points(x: Any, name: str) -> np.ndarray:
+    points = _numbers(x, name)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():
+        raise ValueError(f"{name}: an array of shape (n, 2), n at least 1, of finite numbers is needed, not {shown(x)}")
+    return points
+
+
+def _named(panels: Any, name: str) -> None:
+    if not isinstance(panels, Mapping) or not panels:
+        raise TypeError(f"{name}: a dict from a title to what its panel shows, one at least, not {shown(panels)}")
+
+
 def grid(points: Sequence, side: int = 40) -> np.ndarray:
     """The points at which `boundary` wants scores: side * side of them over the area around `points` of shape (n, 2).
 
-    Returns an array of shape (side * side, 2), row by row.
+    Returns an array of shape (side * side, 2), row by row. Raises ValueError for points of another shape, and if there
+    are none.
     """
-    points = np.asarray(points)
+    points, side = _points(points, "points"), whole(side, "the side of the grid", least=2)
     low, high = points.min(axis=0) - 0.4, points.max(axis=0) + 0.4
     x, y = np.meshgrid(np.linspace(low[0], high[0], side), np.linspace(low[1], high[1], side))
     return np.column_stack([x.ravel(), y.ravel()])
@@ -101,12 +123,18 @@ def boundary(stages: Mapping[str, Any], points: Sequence, labels: Sequence) -> P
 
     stages  from a title to the scores at that time, one for each row of `grid(points)`
     points  of shape (n, 2); labels are 1 and -1
+    Raises TypeError or ValueError for other shapes, and if there are no stages.
     """
-    points, labels = np.asarray(points), np.asarray(labels).reshape(-1)
+    points, labels = _points(points, "points"), _numbers(labels, "the labels").reshape(-1)
+    _named(stages, "stages")
+    if len(labels) != len(points):
+        raise ValueError(f"{len(points)} points and {len(labels)} labels: there must be one for each")
     figure, axes = _panels(len(stages), 2.6, 2.3)
     for panel, (title, scores) in zip(axes[0], stages.items()):
-        scores = np.array(scores, dtype=float).reshape(-1)
+        scores = _numbers(scores, "the scores").reshape(-1)
         side = round(len(scores) ** 0.5)
+        if side < 2 or side * side != len(scores):
+            raise ValueError(f"{len(scores)} scores at {title!r}: there is one for each row of grid(points)")
         x, y = grid(points, side).T.reshape(2, side, side)
         z = scores.reshape(side, side)
         panel.contourf(x, y, z, levels=[-np.inf, 0.0, np.inf], colors=["#fbe0cf", "#cfe5f3"])
@@ -123,8 +151,13 @@ def boundary(stages: Mapping[str, Any], points: Sequence, labels: Sequence) -> P
 def curves(history: Sequence[Mapping[str, float]]) -> Picture:
     """The lines of `fit`, as curves: the losses over the epochs and, where there is one, the held-out accuracy.
 
-    A history with "held_out_loss" shows its lowest point, where one had better stopped.
+    A history with "held_out_loss" shows its lowest point, where one had better stopped. Raises TypeError or ValueError
+    for what is no history.
     """
+    if not isinstance(history, Sequence) or not all(isinstance(line, Mapping) for line in history):
+        raise TypeError(f"curves takes the list of dicts that fit returns, not {shown(history)}")
+    if not history or not all({"epoch", "loss"} <= set(line) for line in history):
+        raise ValueError("curves takes what fit returns: at least one epoch, each with its 'epoch' and 'loss'")
     epochs = [line["epoch"] for line in history]
     held_out = "held_out_loss" in history[0]
     figure, axes = _panels(1 + held_out, 3.4, 2.5)
@@ -135,7 +168,8 @@ def curves(history: Sequence[Mapping[str, float]]) -> Picture:
         best = int(np.argmin(values))
         losses.plot(epochs, values, color=ORANGE, label="held out")
         losses.plot(epochs[best], values[best], "o", color=ORANGE, label=f"lowest: epoch {epochs[best]}")
-        axes[0, 1].plot(epochs, [100 * line["held_out_accuracy"] for line in history], color=ORANGE)
+        shares = [line["held_out_accuracy"] for line in history]  # None for a regression
+        axes[0, 1].plot(epochs, [np.nan if share is None else 100 * share for share in shares], color=ORANGE)
         axes[0, 1].set(title="held-out examples that are right", xlabel="epoch")
         axes[0, 1].yaxis.set_major_formatter("{x:g} %")
     losses.set(title="loss", xlabel="epoch", ylim=(0.0, None))
@@ -149,7 +183,14 @@ def digits(images: np.ndarray, labels: Sequence[int], answers: Sequence[int], co
 
     images  of shape (n, 64) or (n, 8, 8), from 0 (paper) to 1 (ink)
     labels  the right digits; answers are the network's
+    Raises ValueError for other shapes, and if there is not one label and one answer for each image.
     """
+    if not 0 < len(images) == len(labels) == len(answers):
+        given = f"{len(images)} images, {len(labels)} labels and {len(answers)} answers"
+        raise ValueError(f"digits takes images, a label and an answer for each, one at least, not {given}")
+    if _numbers(images, "images").size != 64 * len(images):
+        raise ValueError(f"images have shape (n, 64) or (n, 8, 8), not {np.shape(images)}")
+    columns = whole(columns, "the number of columns")
     figure, axes = _panels(columns, 0.72, 0.88, rows=-(-len(images) // columns))
     for panel in axes.flat:
         panel.set_axis_off()
@@ -169,10 +210,14 @@ def digits(images: np.ndarray, labels: Sequence[int], answers: Sequence[int], co
 def jacobian(table: np.ndarray) -> Picture:
     """A table of slopes, of shape (n, n), as an image: blue where a slope is positive, orange where it is negative.
 
-    The colours are symmetric around 0, which is white. A small table shows its numbers as well.
+    The colours are symmetric around 0, which is white. A small table shows its numbers as well. Raises TypeError or
+    ValueError for another shape.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
+    table = _numbers(table, "the table")
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"a table of slopes has shape (n, n), not {table.shape}")
     largest = np.abs(table).max()
     figure, axes = _panels(1, 5.0, 4.0)
     panel = axes[0, 0]
@@ -194,8 +239,12 @@ def valley(paths: Mapping[str, Any], curvatures: Sequence[float]) -> Picture:
     """Optimizers' ways down the valley 0.5 * (c1 * x ** 2 + c2 * y ** 2), a panel for each; the curvatures are c1, c2.
 
     paths  from a title to the positions, an array of shape (steps + 1, 2) that begins at the start
+    Raises TypeError or ValueError for other shapes, positions that are not finite, and if there are no paths.
     """
-    paths = {title: np.array(path, dtype=float) for title, path in paths.items()}
+    _named(paths, "paths")
+    paths = {title: _points(path, f"the positions of {title!r}") for title, path in paths.items()}
+    if np.shape(curvatures) != (2,):
+        raise ValueError(f"there are two curvatures, not {shown(curvatures)}")
     everything = np.concatenate([*paths.values(), [[0.0, 0.0]]])
     low, high = everything.min(axis=0) - 0.15, everything.max(axis=0) + 0.15
     x, y = np.meshgrid(np.linspace(low[0], high[0], 80), np.linspace(low[1], high[1], 80))

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from meintorch import arguments
 from meintorch.tensor import Tensor, as_tensor, operation
 
 Axis = int | Sequence[int] | None  # of a reduction: one axis, several, or all of them (None)
@@ -12,15 +14,16 @@ Axis = int | Sequence[int] | None  # of a reduction: one axis, several, or all o
 
 @operation
 def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Sum over axes. With keepdims they stay, with size 1. Raises IndexError for an axis that x does not have."""
-    x, axis = as_tensor(x), axes_of(axis)
+    """Sum over axes. With keepdims they stay, with size 1. Raises as `axes_of` does."""
+    x = as_tensor(x)
+    axis = axes_of(axis, x.shape)
     out = Tensor(np.asarray(x.data.sum(axis=axis, keepdims=keepdims)), (x,), "sum")
 
     def _backward(upstream):
         # 03.1: every number that went into a sum gets what arrives at that sum.
         if axis is not None and not keepdims:
             upstream = np.expand_dims(upstream, axis)
-        x.grad += np.full_like(x.data, upstream)
+        x.grad += np.full(x.shape, upstream, x.dtype)
 
     out._backward = _backward
     return out
@@ -28,8 +31,9 @@ def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @operation
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over axes. With keepdims they stay, with size 1. Raises IndexError for an axis that x does not have."""
-    x, axis = as_tensor(x), axes_of(axis)
+    """The mean over axes. With keepdims they stay, with size 1. Raises as `axes_of` does."""
+    x = as_tensor(x)
+    axis = axes_of(axis, x.shape)
     count = x.size if axis is None else math.prod(x.shape[one] for one in axis)
     # 03.2: the sum, divided by how many numbers go into it.
     return sum(x, axis, keepdims) / count
@@ -53,15 +57,21 @@ def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
 
 
 @operation
-def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(x: Tensor, axes: Axis = None, *others: int) -> Tensor:
     """The axes in another order: axis i of the result is axis axes[i] of x. Without `axes` they are turned around.
 
-    Raises ValueError if `axes` does not name every axis of x once.
+    `transpose(x, (0, 2, 1))` or `transpose(x, 0, 2, 1)`. Raises ValueError if not every axis of x is named once.
     """
     x = as_tensor(x)
-    axes = tuple(range(x.ndim))[::-1] if axes is None else axes_of(axes)
+    axes = axes_of((axes, *others) if others else axes, x.shape)
+    if axes is None:
+        axes = tuple(range(x.ndim))[::-1]
+    if len(axes) != x.ndim:
+        raise ValueError(
+            f"transpose of shape {x.shape} is given all {x.ndim} axes in their new order, also those that stay where "
+            f"they are, and not {axes}"
+        )
     out = Tensor(np.transpose(x.data, axes), (x,), "transpose")
-    axes = tuple(axis % x.ndim for axis in axes)  # counted from the front: the last is ndim - 1, not -1
 
     def _backward(upstream):
         # 03.4: every axis goes back to the place that it came from.
@@ -71,8 +81,10 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     return out
 
 
-def axes_of(axis: Axis) -> tuple[int, ...] | None:
-    """One axis or several as a tuple; None stays None."""
-    if axis is None:
-        return None
-    return tuple(axis) if isinstance(axis, Sequence) else (int(axis),)
+def axes_of(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """One axis or several of an array of that shape as a tuple, counted from 0; None stays None.
+
+    Raises as `arguments.axes` does: TypeError for what is no integer, IndexError for an axis that there is not, and
+    ValueError for one that is named twice.
+    """
+    return None if axis is None else arguments.axes(axis, shape)

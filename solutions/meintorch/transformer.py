@@ -1,14 +1,17 @@
 """Chapter 12: a network that reads a text from left to right, and writes on."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from meintorch.activations import softmax, stable_log_softmax
-from meintorch.embedding import Embedding, check_ids, concatenate
+from meintorch.arguments import generator, number, whole
+from meintorch.embedding import Embedding, all_tensors, check_ids, concatenate, where
 from meintorch.grad_mode import no_grad
 from meintorch.layers import Dropout, Linear, Module, Sequential
+from meintorch.modules import in_eval_mode
 from meintorch.normalization import GELU, LayerNorm
 from meintorch.shapes import reshape, transpose
 from meintorch.tensor import Tensor
@@ -21,8 +24,15 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: np.ndarray | None
     key        shape (..., m, width): a row for each place that may be looked at
     value      shape (..., m, v): what is to be found there
     mask       an array (n, m), or one that broadcasts with it, to be added to the scores: -inf forbids to look
-    Returns shape (..., n, v). Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
+    Returns shape (..., n, v): zeros for a query that may look at nothing. With np.eye(m) for the value it is the
+    weights. Raises ValueError for other shapes and for nan in the mask, TypeError for a mask that cannot be added, as
+    one of True and False. Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
     """
+    query, key, value = all_tensors([query, key, value])
+    hidden = checked(query, key, value, mask)
+    if hidden is not None and hidden.any():  # a softmax of nothing would be 0 / 0: such a query looks, and gets 0
+        opened = where(hidden, 0.0, mask) if isinstance(mask, Tensor) else np.where(hidden, 0.0, mask)
+        return where(hidden, 0.0, attention(query, key, value, opened))
     # 12.1: query times key, divided by the root of the width; plus the mask; softmax along each row; times value.
     last_two = (*range(key.ndim - 2), -1, -2)
     # The queries are scaled and not the scores, of which there are more.
@@ -66,7 +76,16 @@ class Cache:
         return 0 if self.key is None else self.key.shape[2]
 
     def add(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Put those of new places, shape (batch, heads, new, k), behind the others. Returns keys and values of all."""
+        """Put those of new places, shape (batch, heads, new, k), behind the others. Returns keys and values of all.
+
+        Raises ValueError if they do not go with each other, or with those that are there.
+        """
+        if not key.ndim == value.ndim == 4 or key.shape[:3] != value.shape[:3]:
+            raise ValueError(f"a Cache takes keys and values (batch, heads, new, k), not {key.shape} and {value.shape}")
+        for kept, new in ((self.key, key), (self.value, value)) if self.key is not None else ():
+            if (*kept.shape[:2], kept.shape[3], kept.dtype) != (*new.shape[:2], new.shape[3], new.dtype):
+                there = f"a Cache that holds shape {kept.shape} of {kept.dtype}"
+                raise ValueError(f"{there} cannot go on with {new.shape} of {new.dtype}: they are of different models")
         # 12.8: the first ones are kept as they are, later ones are put behind them, along the axis of the places.
         if self.key is not None:
             key, value = concatenate([self.key, key], 2), concatenate([self.value, value], 2)
@@ -77,7 +96,7 @@ class Cache:
 class CausalSelfAttention(Module):
     """Every place looks at itself and at those before it, with several heads, each in its own way.
 
-    Raises ValueError if the heads cannot share the width.
+    Raises ValueError if the heads cannot share the width, and as Linear and Dropout do.
     """
 
     def __init__(
@@ -86,15 +105,20 @@ class CausalSelfAttention(Module):
         heads: int,
         dropout: float = 0.0,
         dtype: Any = np.float64,
-        rng: np.random.Generator | None = None,
+        rng: np.random.Generator | int | None = None,
     ):
+        width, heads = whole(width, "the width"), whole(heads, "the number of heads", least=-sys.maxsize)
         if heads < 1 or width % heads:
             raise ValueError(f"{heads} heads cannot share a width of {width} evenly")
+        rng = generator(rng)
         self.heads = heads
         self.query = Linear(width, width, dtype=dtype, rng=rng)
         self.key = Linear(width, width, dtype=dtype, rng=rng)
         self.value = Linear(width, width, dtype=dtype, rng=rng)
         self.out = Sequential(Linear(width, width, dtype=dtype, rng=rng), Dropout(dropout, rng))
+
+    def extra_repr(self) -> str:
+        return f"heads={self.heads}"
 
     def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
         """Shape (batch, length, width), which stays. With a cache the places in it come before those of x."""
@@ -121,8 +145,9 @@ class Block(Module):
         heads: int,
         dropout: float = 0.0,
         dtype: Any = np.float64,
-        rng: np.random.Generator | None = None,
+        rng: np.random.Generator | int | None = None,
     ):
+        rng = generator(rng)
         self.norm1 = LayerNorm(width, dtype)
         self.attention = CausalSelfAttention(width, heads, dropout, dtype, rng)
         self.norm2 = LayerNorm(width, dtype)
@@ -146,7 +171,8 @@ class Transformer(Module):
     n        how many different characters there are
     length   how many places it can read at a time
     dropout  how much of what a block adds is dropped while it learns
-    dtype    float64 or float32; rng makes the start, and the dropout, repeatable
+    dtype    float64 or float32; rng, a seed or a generator, makes the start, and the dropout, repeatable
+    Raises TypeError or ValueError for other sizes, dropouts, dtypes and seeds.
     The table of the characters is also the matrix of the last layer: Press and Wolf 2017,
     https://arxiv.org/abs/1608.05859
     """
@@ -160,13 +186,15 @@ class Transformer(Module):
         blocks: int = 2,
         dropout: float = 0.0,
         dtype: Any = np.float64,
-        rng: np.random.Generator | None = None,
+        rng: np.random.Generator | int | None = None,
     ):
+        sizes = {"n": n, "length": length, "width": width, "blocks": blocks}
+        n, length, width, blocks = (whole(size, name, least=-sys.maxsize) for name, size in sizes.items())
         if min(n, length, width) < 1 or blocks < 0:
-            sizes = f"n={n}, length={length}, width={width}, blocks={blocks}"
-            raise ValueError(f"a Transformer cannot have {sizes}: all are at least 1, but for the blocks")
-        rng = rng or np.random.default_rng()
-        self.length = length
+            given = ", ".join(f"{name}={size}" for name, size in sizes.items())
+            raise ValueError(f"a Transformer cannot have {given}: all are at least 1, but for the blocks")
+        rng = generator(rng)
+        self.length, self.heads = length, heads
         self.embedding = Embedding(n, width, dtype, rng)
         self.positions = Embedding(length, width, dtype, rng)
         self.blocks = [Block(width, heads, dropout, dtype, rng) for _ in range(blocks)]
@@ -183,7 +211,7 @@ class Transformer(Module):
         """
         if ids.ndim != 2 or ids.shape[1] == 0:
             raise ValueError(f"a Transformer takes ids of shape (batch, length), length at least 1, not {ids.shape}")
-        past = places_in(caches, len(self.blocks), len(ids))
+        past = places_in(caches, self, len(ids))
         caches = caches or [None] * len(self.blocks)
         places = np.arange(past, past + ids.shape[1])
         if places[-1] >= self.length:
@@ -200,7 +228,12 @@ def probabilities(scores: np.ndarray, temperature: float = 1.0, top_k: int | Non
 
     temperature  above 0: below 1 the likely becomes likelier, above 1 all come closer to each other
     top_k        only this many of the likeliest are left; the others get 0. None: all of them
+    Raises TypeError or ValueError for a temperature or a top_k outside of that.
     """
+    if not number(temperature, "the temperature") > 0.0:
+        raise ValueError(f"the temperature is above 0, not {temperature}")
+    if top_k is not None and whole(top_k, "top_k") > len(scores):
+        raise ValueError(f"top_k is at most {len(scores)}, the number of scores, not {top_k}")
     # 12.7: divided by the temperature, all but the k best to -inf, and softmax.
     scores = scores / temperature
     if top_k is not None:
@@ -218,26 +251,26 @@ def generate(
     n: int,
     temperature: float = 1.0,
     top_k: int | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     cached: bool = True,
 ) -> Iterator[int]:
     """Write on: n more characters after `ids`, one by one as they come. With temperature 0 always the likeliest.
 
     When all places of the model are full, it forgets the first half of them. `cached=False` computes every character
-    from all those before it, with the same result.
-    Raises ValueError for a temperature below 0, for a top_k below 1, or if there is nothing to begin with, and as
-    `embed` does for ids of characters that the model does not have: all of it when the first character is asked for.
+    from all those before it, with the same result. Until it ends, the model is in eval mode.
+    Raises ValueError for a temperature below 0, for a top_k below 1, for an n below 0, or if there is nothing to begin
+    with, TypeError for what is no number, and as `embed` does for ids of characters that the model does not have: all
+    of it when the first character is asked for.
     """
     ids = check_text(ids, model)
     if not len(ids):
         raise ValueError("generate needs at least one character to begin with")
+    temperature, top_k = number(temperature, "the temperature"), top_k if top_k is None else number(top_k, "top_k")
     if not temperature >= 0.0 or (top_k is not None and (top_k < 1 or top_k % 1)):
         raise ValueError(f"a temperature is at least 0 and top_k a whole number from 1, not {temperature} and {top_k}")
-    rng = rng or np.random.default_rng()
-    was_training = model.training
-    model.eval()
-    try:
-        window, caches = list(ids)[-model.length :], []
+    n, rng = whole(n, "the number of characters to write", least=0), generator(rng)
+    window, caches = list(ids)[-model.length :], []
+    with in_eval_mode(model):
         for _ in range(n):
             if len(window) > model.length:
                 window, caches = window[-(model.length // 2 + 1) :], []
@@ -249,12 +282,10 @@ def generate(
             if temperature == 0.0:
                 choice = int(scores.argmax())
             else:
-                top = top_k if top_k is None else min(int(top_k), len(scores))
+                top = top_k if top_k is None else int(min(top_k, len(scores)))
                 choice = int(rng.choice(len(scores), p=probabilities(scores, temperature, top)))
             window.append(choice)
             yield choice
-    finally:
-        model.train(was_training)
 
 
 def bits_per_character(model: Transformer, ids: np.ndarray) -> float:
@@ -269,27 +300,61 @@ def bits_per_character(model: Transformer, ids: np.ndarray) -> float:
         raise ValueError(f"this needs a text of {model.length + 1} characters at least, not {len(ids)}")
     half = max(model.length // 2, 1)
     pieces = np.lib.stride_tricks.sliding_window_view(ids, model.length + 1)[::half]
-    was_training = model.training
-    model.eval()
     total, count = 0.0, 0
-    try:
-        with no_grad():
-            for i, piece in enumerate(pieces):
-                logarithms = stable_log_softmax(model(piece[None, :-1]).data[0].astype(np.float64), -1)
-                right = logarithms[np.arange(model.length), piece[1:]]
-                right = right if i == 0 else right[model.length - half :]
-                total, count = total - right.sum(), count + len(right)
-    finally:
-        model.train(was_training)
+    with in_eval_mode(model), no_grad():
+        for i, piece in enumerate(pieces):
+            logarithms = stable_log_softmax(model(piece[None, :-1]).data[0].astype(np.float64), -1)
+            right = logarithms[np.arange(model.length), piece[1:]]
+            right = right if i == 0 else right[model.length - half :]
+            total, count = total - right.sum(), count + len(right)
     return float(total / count / np.log(2.0))
 
 
-def places_in(caches: Sequence[Cache] | None, blocks: int, batch: int) -> int:
+def checked(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> np.ndarray | None:
+    """For which queries does the mask hide everything? True and False that broadcast with (n, 1), None without a mask.
+
+    Raises as `attention` does.
+    """
+    shapes = f"{query.shape}, {key.shape} and {value.shape}"
+    wanted = f"attention takes shapes (..., n, width), (..., m, width) and (..., m, v), m at least 1, not {shapes}"
+    if min(query.ndim, key.ndim, value.ndim) < 2 or query.shape[-1] != key.shape[-1] or key.shape[-2] == 0:
+        raise ValueError(wanted)
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(wanted)
+    try:
+        front = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    except ValueError:
+        raise ValueError(f"{wanted}: the axes in front do not broadcast") from None
+    if mask is None:
+        return None
+    numbers = np.atleast_1d(mask.data if isinstance(mask, Tensor) else mask)
+    if numbers.dtype.kind != "f":
+        raise TypeError(
+            f"a mask is added to the scores: floats, 0 where a query may look and -inf where it must not, not an array "
+            f"of {numbers.dtype}. np.where(may_look, 0.0, -np.inf) makes one of True and False"
+        )
+    n, m = query.shape[-2], key.shape[-2]
+    try:
+        fits = np.broadcast_shapes(numbers.shape, (*front, n, m))[-2:] == (n, m)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"a mask for {n} queries and {m} keys has shape {(n, m)}, or broadcasts, not {numbers.shape}")
+    largest = numbers.max(axis=-1, keepdims=True)
+    if np.isnan(largest).any():
+        raise ValueError("there is nan in the mask, and a mask holds numbers to be added: 0, -inf (0 * -inf is nan)")
+    return largest == -np.inf
+
+
+def places_in(caches: Sequence[Cache] | None, model: Transformer, batch: int) -> int:
     """How many places there are in the caches: 0 without them. Raises ValueError if they cannot be those of a text."""
     if isinstance(caches, Cache):
         raise TypeError("caches are given in a list, one for each block, not a single Cache")
     if not caches:
         return 0
+    if not all(hasattr(cache, "key") for cache in caches):
+        raise TypeError("caches are given in a list of Cache objects, one for each block")
+    blocks = len(model.blocks)
     places = {id(cache): len(cache) for cache in caches}
     if not len(places) == len(caches) == blocks:
         raise ValueError(f"each of the {blocks} blocks needs a cache of its own, and there are {len(places)}")
@@ -297,12 +362,21 @@ def places_in(caches: Sequence[Cache] | None, blocks: int, batch: int) -> int:
         raise ValueError(f"all caches hold the places of one text, and these hold {list(places.values())}")
     if caches[0].key is not None and len(caches[0].key) != batch:
         raise ValueError(f"the caches hold {len(caches[0].key)} texts, and {batch} are to go on")
+    heads, width, dtype = model.heads, model.embedding.weight.shape[1], model.embedding.weight.dtype
+    for cache in caches:
+        if cache.key is not None and (cache.key.shape[1], cache.key.shape[3]) != (heads, width // heads):
+            found = f"{cache.key.shape[1]} heads of width {cache.key.shape[3]}"
+            raise ValueError(f"a cache of {found} is of another model: this one has {heads} of {width // heads}")
+        if cache.key is not None and cache.key.dtype != dtype:
+            raise ValueError(f"a cache of {cache.key.dtype} is of another model: this one is of {dtype}")
     return len(caches[0])
 
 
 def check_text(ids: Any, model: Transformer) -> np.ndarray:
     """One text as an array of integers that the model knows."""
-    ids = check_ids(ids, len(model.embedding.weight)) if len(ids) else np.zeros(0, int)
+    if isinstance(ids, str):
+        raise TypeError(f"a model takes integers, not {ids[:60]!r}: meintorch.encode(text, characters) makes them")
+    ids = check_ids(ids, len(model.embedding.weight)) if np.size(ids) else np.zeros(0, int)
     if ids.ndim != 1:
         raise ValueError(f"this takes one text, ids of shape (places,), not {ids.shape}")
     return ids

@@ -16,8 +16,22 @@ def as_value(x: "Value | float") -> "Value":
     return x if isinstance(x, Value) else Value(x)
 
 
+def as_float(number: Real) -> float:
+    """A real number as a Python float. Raises ValueError if it is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError("a float ends at 1.8e308, and this number is larger") from None
+
+
 def _leaf(upstream: float) -> None:
     """The backward rule of a value that nothing was computed from: there is nobody to hand the gradient on to."""
+
+
+def _from_copy(data: float, grad: float) -> "Value":
+    value = Value(data)
+    value.grad = grad
+    return value
 
 
 class Value:
@@ -29,7 +43,8 @@ class Value:
     _op        the operation that made it, "" for an input
     _backward  takes d(result) / d(this value) and adds to the children's `grad` what is theirs
 
-    Raises TypeError if `data` is not a real number: strings, complex numbers and arrays are refused.
+    Raises TypeError if `data` is not a real number: strings, complex numbers and arrays are refused. Raises ValueError
+    for an integer that is too large for a float.
     """
 
     # Thousands of these are made in a training step: slots make each smaller, and a step a fifth faster.
@@ -40,7 +55,7 @@ class Value:
         if type(data) is not float:
             if not isinstance(data, Real):
                 raise TypeError(f"Value holds one real number, not {data!r} of type {type(data).__name__}")
-            data = float(data)
+            data = as_float(data)
         self.data = data
         self.grad = 0.0
         self._children = _children
@@ -49,6 +64,21 @@ class Value:
 
     def __repr__(self) -> str:
         return f"Value({self.data})"
+
+    def __float__(self) -> float:
+        return self.data
+
+    def __bool__(self) -> bool:
+        return self.data != 0.0
+
+    def __format__(self, spec: str) -> str:
+        return format(self.data, spec) if spec else repr(self)
+
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        """How copy and pickle make another one, of an input. A computed one cannot be copied without its graph."""
+        if self._children:
+            raise TypeError(f"{self!r} was computed: copy Value(x.data), or copy the inputs and compute it again")
+        return _from_copy, (self.data, self.grad)
 
     def __add__(self, other: "Value | float") -> "Value":
         other = as_value(other)
@@ -81,14 +111,28 @@ class Value:
         """
         if not isinstance(exponent, Real):
             raise TypeError(f"Value ** exponent takes a plain number as exponent, not {exponent!r}")
+        exponent = as_float(exponent)  # with a NumPy number there would be a nan, and no error
         result = self.data**exponent
         if isinstance(result, complex):
             raise ValueError(f"{self.data} ** {exponent} is not a real number")
         out = Value(result, (self,), "**")
 
         def _backward(upstream):
-            # 01.3: the power rule, n * x ** (n - 1).
-            self.grad += exponent * self.data ** (exponent - 1) * upstream
+            # 01.3: the power rule, n * x ** (n - 1). x ** 0 is 1 everywhere, and 0 ** -1 would be an error.
+            if exponent != 0.0:
+                self.grad += exponent * self.data ** (exponent - 1.0) * upstream
+
+        out._backward = _backward
+        return out
+
+    def __truediv__(self, other: "Value | float") -> "Value":
+        """Given. Not self * other ** -1, which rounds twice: 49 / 49 would not be 1."""
+        other = as_value(other)
+        out = Value(self.data / other.data, (self, other), "/")
+
+        def _backward(upstream):
+            self.grad += upstream / other.data
+            other.grad -= upstream * (self.data / other.data / other.data)
 
         out._backward = _backward
         return out
@@ -119,7 +163,7 @@ class Value:
 
     def relu(self) -> "Value":
         """self where it is positive, else 0."""
-        out = Value(self.data if self.data > 0.0 else 0.0, (self,), "relu")
+        out = Value(0.0 if self.data <= 0.0 else self.data, (self,), "relu")  # nan stays nan
 
         def _backward(upstream):
             # 01.5: slope 1 where the input passed, 0 where it was held back.
@@ -153,9 +197,6 @@ class Value:
 
     def __sub__(self, other: "Value | float") -> "Value":
         return self + -as_value(other)
-
-    def __truediv__(self, other: "Value | float") -> "Value":
-        return self * as_value(other) ** -1.0
 
     def __radd__(self, other: float) -> "Value":
         return self + other

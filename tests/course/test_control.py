@@ -234,7 +234,7 @@ def line():
         (lambda: KalmanFilter([1.0], 1.0).update(1.0, [[1.0]], 1.0), ValueError, r"measured .*\(1,\), not \(\)"),
         (lambda: KalmanFilter([1.0], 1.0).correct(np.ones(2), np.eye(1), 1.0), ValueError, r"innovation .*not \(2,\)"),
         (lambda: ExtendedKalmanFilter(Sigmoid()), ValueError, "has no parameters"),
-        (lambda: ExtendedKalmanFilter(line(), noise=0.0), ValueError, "above 0, drift is 0 or more, not 10.0, 0.0"),
+        (lambda: ExtendedKalmanFilter(line(), noise=0.0), ValueError, "the noise is above 0, not 0.0"),
         (lambda: ExtendedKalmanFilter(line(), drift=-1.0), ValueError, "-1.0"),
         (lambda: ExtendedKalmanFilter(line()).step([[1.0]], 1.0), ValueError, r"the target .*\(1, 1\), not \(\)"),
     ],

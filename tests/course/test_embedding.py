@@ -28,8 +28,8 @@ def made(*shape) -> Tensor:
         (lambda: made(3)[3], IndexError, "index 3 is out of bounds"),
         (lambda: made(3)[0.5], IndexError, "only integers"),
         (lambda: made(3)[np.array([0.0])], IndexError, "integer"),
-        (lambda: made(3)[Tensor([0.0])], TypeError, "not a Tensor"),
-        (lambda: made(3, 3)[0, Tensor(1.0)], TypeError, "not a Tensor"),
+        (lambda: made(3)[Tensor([0.5])], TypeError, r"holds whole numbers .*, not Tensor\(\[0.5\]\)"),
+        (lambda: made(3, 3)[0, Tensor(np.nan)], TypeError, "holds whole numbers"),
         (lambda: made(3)[np.array([True, False])], IndexError, "boolean"),
         (lambda: made()[0], IndexError, "too many indices"),
         (lambda: concatenate([]), ValueError, "there are none"),
@@ -59,17 +59,17 @@ def made(*shape) -> Tensor:
         (lambda: Embedding(3, 2)(Tensor([0.5])), TypeError, r"integers, not Tensor\(\[0.5\]\)"),
         (lambda: Embedding(3, 2)(Tensor([np.nan])), TypeError, "integers, not"),
         (lambda: embed(made(3, 2), [3]), IndexError, "from 0 to 2, not 3"),
-        (lambda: var(made(2, 3), 2), IndexError, "out of range"),
+        (lambda: var(made(2, 3), 2), IndexError, r"axis 2 is out of bounds for shape \(2, 3\)"),
         (lambda: var(made(0, 3), 0), ValueError, "more than 0"),
         (lambda: var(made(1, 3), 0, correction=1), ValueError, r"more than 1 numbers: shape \(1, 3\)"),
         (lambda: layer_norm(made(2, 3), np.ones(2), np.zeros(2)), ValueError, r"\(2, 3\), \(2,\), \(2,\)"),
         (lambda: layer_norm(made(2, 3), np.ones(3), np.zeros((1, 3))), ValueError, r"\(3,\), \(1, 3\)"),
         (lambda: layer_norm(made(), np.ones(()), np.zeros(())), ValueError, r"not \(\), \(\), \(\)"),
-        (lambda: LayerNorm(0)(made(2, 0)), ValueError, r"\(2, 0\)"),
+        (lambda: layer_norm(made(2, 0), np.ones(0), np.zeros(0)), ValueError, r"\(2, 0\)"),
         (lambda: LayerNorm(3)(made(2, 4)), ValueError, r"\(2, 4\), \(3,\)"),
         (lambda: gelu("a"), TypeError, "'a'"),
         (lambda: list(made(2)), TypeError, "not iterable"),
-        (lambda: SGD(made(2, 2), 0.1), TypeError, "not iterable"),
+        (lambda: SGD(made(2, 2), 0.1), TypeError, "a single one"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, error, named):
@@ -313,7 +313,7 @@ def test_an_embedding_starts_with_standard_normal_numbers_and_repeats_itself_fro
     assert abs(first.weight.data.mean()) < 0.05
     assert abs(first.weight.data.std() - 1.0) < 0.05
     assert not np.array_equal(Embedding(3, 2).weight.data, Embedding(3, 2).weight.data)
-    assert list(first.named_parameters()) == ["weight"]
+    assert list(dict(first.named_parameters())) == ["weight"]
 
 
 def test_an_embedding_works_as_the_first_module_of_others():
@@ -322,7 +322,7 @@ def test_an_embedding_works_as_the_first_module_of_others():
     assert out.shape == (2, 3, 2)
     out.backward()
     names = ["0.weight", "1.weight", "1.bias", "3.weight", "3.bias"]
-    assert list(model.named_parameters()) == names
+    assert list(dict(model.named_parameters())) == names
     assert all(parameter.grad.any() for parameter in model.parameters()[2:])
 
     class Model(Module):
@@ -338,9 +338,9 @@ def test_an_embedding_works_as_the_first_module_of_others():
 def test_the_new_modules_survive_pickling_and_have_their_start():
     norm = LayerNorm(3)
     assert (norm.weight.data.tolist(), norm.bias.data.tolist()) == ([1.0] * 3, [0.0] * 3)
-    for module in (norm, GELU(), Embedding(3, 2)):
+    for module, shown in ((norm, "LayerNorm(3)"), (GELU(), "GELU()"), (Embedding(3, 2), "Embedding(3, 2)")):
         assert isinstance(pickle.loads(pickle.dumps(type(module))), type)
-        assert repr(module) == f"{type(module).__name__}()"
+        assert repr(module) == shown
     assert GELU().parameters() == []
     np.testing.assert_array_equal(GELU()(Tensor([1.0])).data, gelu(Tensor([1.0])).data)
 

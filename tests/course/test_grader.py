@@ -83,7 +83,7 @@ def test_a_failure_shows_evidence_place_cause_and_next_step(grader, checkout):
     place = read_source(checkout / "meintorch" / "tensor.py").split("\n").index(" " * 12 + OVERWRITING.split("\n")[0])
     assert "02.2 Multiply: a tensor times itself gets both shares" in shown
     assert f"meintorch/tensor.py, line {place + 1}" in shown
-    assert "x.grad is [3., 4.], expected [6., 8.]" in shown
+    assert "x.grad is [3.0, 4.0], expected [6.0, 8.0]" in shown
     assert "Is there an = where += belongs?" in " ".join(shown.split())
     assert "Next: python grader.py hint 02.2" in shown
 
@@ -150,7 +150,8 @@ def test_the_map_counts_and_shows_where_you_are(fresh, grader, checkout):
     assert re.search(r"01 Value \.{20} 0 of \d+ you are here", " ".join(shown.split()))
     answer(checkout / "meintorch", "01.1", "reference")
     first = grader().stdout
-    assert re.search(r"01 Value ##\.{18} 4 of \d+ you are here", " ".join(first.split()))
+    done = sum(check.task == "01.1" and not check.goal for check in course.find_chapter("01").checks)
+    assert re.search(rf"01 Value #+\.+ {done} of \d+ you are here", " ".join(first.split()))
     assert grader().stdout == first
 
 
@@ -244,6 +245,24 @@ def test_names_of_functions_keep_their_underscores():
     assert screen.sentence_of("test_no_grad_stops_the_recording") == "no_grad stops the recording"
     assert screen.sentence_of("test_goal_stable_log_softmax_is_finite") == "stable_log_softmax is finite"
     assert screen.sentence_of("test_each_factor_gets_its_partner") == "each factor gets its partner"
+
+
+def test_no_line_ends_inside_of_an_array_that_fits_on_one(capsys):
+    array = "[" + ", ".join(["0.125"] * 8) + "]"
+    screen.paragraph(f"softmax(z, -1) of one row: the result is {array}, expected {array}")
+    assert [line.strip() for line in capsys.readouterr().out.split("\n")] == [
+        "softmax(z, -1) of one row: the result is",
+        f"{array}, expected",
+        array,
+        "",
+    ]
+    rows = [f"[{', '.join(['0.125'] * 6)}]"] * 4
+    screen.paragraph(f"x.grad is [{', '.join(rows)}]")
+    shown = capsys.readouterr().out.rstrip().split("\n")
+    assert len(shown) == 4
+    assert all(line.count("[0.125") == line.count("0.125]") == 1 for line in shown)
+    screen.paragraph("a ] stands alone, and so [ does this: " + "word " * 30)
+    assert max(map(len, capsys.readouterr().out.split("\n"))) <= screen.WIDTH
 
 
 def test_a_failure_is_placed_where_its_check_looks(grader, package):
@@ -445,7 +464,7 @@ def test_gradescope_gets_a_point_for_every_check(grader, checkout):
     assert document["score"] == sum(test["score"] for test in document["tests"])
     wrong = next(test for test in document["tests"] if "times itself" in test["name"])
     assert (wrong["score"], wrong["max_score"], wrong["status"]) == (0, 1, "failed")
-    assert "expected [6., 8.]" in wrong["output"]
+    assert "expected [6.0, 8.0]" in wrong["output"]
 
 
 def test_exercism_gets_status_message_and_the_tests_own_code(grader, checkout):
@@ -603,11 +622,27 @@ def test_a_file_of_the_learners_beside_the_grader_does_not_disturb_it(grader, ch
     assert grader("02", "--solution").returncode == 0
 
 
-def test_a_folder_without_a_package_is_wrong_usage(grader, tmp_path):
-    (tmp_path / "empty").mkdir()
-    done = grader("02", "--package", tmp_path / "empty")
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (".", "the package is in meintorch: --package meintorch"),
+        ("solutions", "the package is in solutions/meintorch: --package solutions/meintorch"),
+        ("meintorch/tensor.py", "the package is in meintorch: --package meintorch"),
+        ("handed-in", "the package is in handed-in/ada/meintorch: --package handed-in/ada/meintorch"),
+        ("README.md", "that is a file, and a folder is wanted"),
+        ("empty", "there is no Python file of the course in that folder"),
+        ("chapters", "there is no Python file of the course in that folder"),
+        ("grading", "there is no Python file of the course in that folder"),
+    ],
+)
+def test_a_folder_without_a_package_is_wrong_usage_and_the_one_that_was_meant_is_named(checkout, folder, words):
+    shutil.copytree(course.REFERENCE, checkout / "handed-in" / "ada" / "meintorch")
+    (checkout / "README.md").write_text("", encoding="utf-8")
+    (checkout / "empty").mkdir()
+    done = run_the_grader(checkout, "02", "--package", folder)
     assert done.returncode == 2
-    assert "no Python file" in done.stderr
+    assert words in done.stderr.replace("\\", "/")
+    assert done.stdout == ""
 
 
 def test_ctrl_c_while_a_temporary_folder_is_removed_leaves_nothing_of_it(monkeypatch):
@@ -716,7 +751,8 @@ def test_junit_xml_goes_into_a_pipe_too_and_does_not_replace_it(grader, tmp_path
     try:
         grader("02.1", "--junitxml", pipe)
         assert pipe.is_fifo()
-        assert xml.fromstring(reader.communicate(timeout=20)[0])[0].get("tests") == "5"
+        checks = [check for check in course.find_chapter("02").checks if check.task == "02.1" and not check.goal]
+        assert xml.fromstring(reader.communicate(timeout=20)[0])[0].get("tests") == str(len(checks))
     finally:
         reader.kill()
         reader.communicate()

@@ -18,17 +18,6 @@ def language_model():
         yield importlib.import_module("language_model")
 
 
-def test_the_answers_are_the_text_moved_by_one_place(language_model):
-    ids = np.arange(200)
-    taken = list(language_model.batches(ids, 40))
-    assert len(taken) == 40  # more than a round through the text has
-    for inputs, following in taken:
-        assert inputs.shape[1] == language_model.LENGTH
-        np.testing.assert_array_equal(following, inputs + 1)
-    starts = {int(start) for inputs, _ in taken for start in inputs[:, 0]}
-    assert starts == set(range(200 - language_model.LENGTH))
-
-
 def test_a_model_that_counts_has_the_bits_that_can_be_computed_by_hand(language_model):
     """Learned from "aab", asked for "ab", with two characters.
 

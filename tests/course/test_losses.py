@@ -38,6 +38,10 @@ by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
         (lambda: mse_loss(Tensor(np.ones(3)), 1.0), ValueError, r"target of shape \(3,\), not \(\)"),
         (lambda: hinge_loss(Tensor(np.ones(3)), [1, -1]), ValueError, r"labels of shape \(3,\), not \(2,\)"),
         (lambda: hinge_loss(Tensor(np.ones(3)), [1, 0, -1]), ValueError, "1 and -1, not 0.0"),
+        (lambda: hinge_loss(Tensor(np.ones(2)), [True, False]), ValueError, r"for labels 1 and 0 give 2 \* labels - 1"),
+        (lambda: l2_penalty([Tensor([1.0])], -0.1), ValueError, "strength of l2_penalty is 0 or more, .* not -0.1"),
+        (lambda: l2_penalty([Tensor([1.0])], np.nan), ValueError, "not nan"),
+        (lambda: l2_penalty([Tensor([1.0])], "0.1"), TypeError, "strength of l2_penalty is a number"),
         (lambda: hinge_loss(Tensor(np.ones(2)), [1, 2]), ValueError, "1 and -1, not 2.0"),
         (lambda: hinge_loss(Tensor(np.ones(2)), [1, np.nan]), ValueError, "1 and -1, not nan"),
         (
@@ -67,7 +71,10 @@ def test_what_does_not_fit_is_refused_and_named(call, error, named):
         (TABLE, Tensor([0, 1]), TypeError, "not a Tensor"),
         (TABLE, [0, 1, 2], ValueError, r"scores of shape \(2, 3\) need labels of shape \(2,\), not \(3,\)"),
         (TABLE, [[0], [1]], ValueError, r"labels of shape \(2,\), not \(2, 1\)"),
-        (TABLE, [[0, 0, 1], [1, 0, 0]], ValueError, r"labels of shape \(2,\), not \(2, 3\)"),
+        (TABLE, [[0, 0, 1], [1, 0, 0]], ValueError, r"not \(2, 3\): for one-hot rows give labels.argmax\(-1\)"),
+        (TABLE, [], ValueError, r"labels of shape \(2,\), not \(0,\)"),
+        (TABLE, [[0], [1, 2]], ValueError, "not lists of differing lengths"),
+        (TABLE, None, TypeError, "integers, not object"),
         (TABLE, 0, ValueError, r"labels of shape \(2,\), not \(\)"),
         (np.array(1.0), 0, ValueError, r"axis with a score for each class, not shape \(\)"),
     ],
@@ -249,3 +256,72 @@ def test_losses_take_plain_arrays_too():
     assert hinge_loss([0.5, 3.0], [1, 1]).item() == 0.25
     assert cross_entropy(np.zeros((2, 4)), [0, 3]).item() == pytest.approx(np.log(4.0))
     assert binary_cross_entropy_with_logits([0.0], [1]).item() == pytest.approx(np.log(2.0))
+
+
+def through_log_softmax(logits, labels):
+    return nll_loss(log_softmax(logits), labels)
+
+
+@pytest.mark.parametrize("loss", [cross_entropy, through_log_softmax])
+@pytest.mark.parametrize(
+    ("logits", "label", "wanted"),
+    [
+        ([-np.inf, 1.0, 2.0], 1, 1.3132616875182228),
+        ([-np.inf, 1.0, 2.0], 0, np.inf),
+        ([-np.inf, -np.inf, 2.0], 2, 0.0),
+        ([1e4, -1e4, 0.0], 1, 2e4),
+        ([1e308, -1e308, 0.0], 0, 0.0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_class_without_any_chance_costs_what_pytorch_says(loss, logits, label, wanted):
+    ours, theirs = Tensor([logits]), torch.tensor([logits], dtype=torch.float64, requires_grad=True)
+    value, oracle = loss(ours, [label]), torch.nn.functional.cross_entropy(theirs, torch.tensor([label]))
+    assert value.item() == pytest.approx(wanted) == oracle.item()
+    value.backward()
+    oracle.backward()
+    np.testing.assert_allclose(ours.grad, theirs.grad.numpy(), atol=1e-12)
+
+
+def test_only_the_right_class_of_log_probabilities_gets_a_gradient_beside_infinities():
+    x = Tensor([[-np.inf, -1.0, -2.0], [-3.0, -np.inf, -1.0]])
+    nll_loss(x, [1, 0], "sum").backward()
+    assert x.grad.tolist() == [[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(("logit", "target"), [(np.inf, 1.0), (-np.inf, 0.0)])
+def test_a_yes_or_no_that_is_quite_sure_and_right_costs_nothing(logit, target):
+    """PyTorch has nan there."""
+    x = Tensor([logit])
+    loss = binary_cross_entropy_with_logits(x, [target])
+    loss.backward()
+    assert (loss.item(), x.grad.tolist()) == (0.0, [0.0])
+
+
+@by_dtype
+def test_a_yes_or_no_that_is_quite_sure_and_wrong_costs_more_than_anything_finite_else(dtype):
+    for logit, target in ((np.inf, 0.0), (-np.inf, 1.0)):
+        assert binary_cross_entropy_with_logits(Tensor(np.array([logit], dtype)), [target]).item() > 1e38
+
+
+@pytest.mark.parametrize("logit", [-1e308, -800.0, 800.0, 1e308])
+@pytest.mark.parametrize("target", [0.0, 0.5, 1.0])
+def test_huge_logits_cost_what_pytorch_says(logit, target):
+    ours, theirs = Tensor([logit]), torch.tensor([logit], dtype=torch.float64, requires_grad=True)
+    value = binary_cross_entropy_with_logits(ours, [target])
+    oracle = torch.nn.functional.binary_cross_entropy_with_logits(theirs, torch.tensor([target], dtype=torch.float64))
+    value.backward()
+    oracle.backward()
+    assert value.item() == oracle.item()
+    assert ours.grad.tolist() == theirs.grad.tolist()
+
+
+def test_a_penalty_does_not_promote_float32():
+    assert l2_penalty([Tensor(np.ones(2, np.float32))], np.float64(0.5)).dtype == np.float32
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_the_mean_of_no_losses_is_nan_as_in_pytorch():
+    assert np.isnan(cross_entropy(Tensor(np.ones((0, 3))), []).item())
+    assert cross_entropy(Tensor(np.ones((0, 3))), [], "sum").item() == 0.0

@@ -5,8 +5,10 @@ import os
 import numpy as np
 import pytest
 
+from meintorch.layers import Linear
+from meintorch.losses import l2_penalty
 from meintorch.optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, cosine_schedule
-from meintorch.tensor import Tensor
+from meintorch.tensor import Tensor, as_tensor
 
 if os.environ.get("CI"):
     import torch
@@ -163,6 +165,25 @@ def test_zero_grad_forgets_the_gradients_of_all_parameters():
         (lambda p: SGD(iter([]), lr=0.1), ValueError, "there are none"),
         (lambda p: SGD([p], lr=-0.1), ValueError, "not -0.1"),
         (lambda p: SGD([p], lr=float("nan")), ValueError, "not nan"),
+        (lambda p: SGD([p], lr=float("inf")), ValueError, "not inf"),
+        (lambda p: SGD([p], "0.1"), TypeError, "the learning rate is a number, not '0.1' of type str"),
+        (lambda p: SGD([p], None), TypeError, "not None"),
+        (lambda p: SGD([p], True), TypeError, "of type bool"),
+        (lambda p: SGD([p], Tensor(0.1)), TypeError, "of type Tensor"),
+        (lambda p: SGD([p, p], 0.1), ValueError, "parameter 1 is there twice"),
+        (lambda p: SGD([p * 2.0], 0.1), ValueError, r"parameter 0 was computed: .* Tensor\(\[2., 4.\]\)"),
+        (lambda p: SGD([as_tensor([1.0])], 0.1), ValueError, "parameter 0 is a constant"),
+        (lambda p: SGD([p], 0.1, "0.9"), TypeError, "momentum is a number"),
+        (lambda p: SGD([p], 0.1, float("nan")), ValueError, "not nan"),
+        (lambda p: Adam([p], betas=0.9), TypeError, "betas are two numbers, not 0.9"),
+        (lambda p: Adam([p], betas=(0.9, 0.99, 0.999)), ValueError, "betas are two numbers"),
+        (lambda p: Adam([p], betas=(0.9,)), ValueError, "betas are two numbers"),
+        (lambda p: Adam([p], betas=(0.9, "0.99")), TypeError, "each of the betas is a number"),
+        (lambda p: Adam([p], betas=(0.9, float("nan"))), ValueError, "nan"),
+        (lambda p: Adam([p], eps=-1.0), ValueError, "eps is 0 or more, and finite, not -1.0"),
+        (lambda p: Adam([p], eps=float("nan")), ValueError, "not nan"),
+        (lambda p: Adam([p], eps="small"), TypeError, "eps is a number"),
+        (lambda p: AdamW([p], weight_decay=float("nan")), ValueError, "not nan"),
         (lambda p: SGD([p.data], lr=0.1), TypeError, "of type ndarray"),
         (lambda p: SGD([p, 3.0], lr=0.1), TypeError, "not 3.0 of type float"),
         (lambda p: SGD([p], lr=0.1, momentum=1.0), ValueError, "below 1, not 1.0"),
@@ -190,3 +211,162 @@ def test_zero_grad_forgets_the_gradients_of_all_parameters():
 def test_what_is_wrong_is_refused_and_named(call, error, named):
     with pytest.raises(error, match=named):
         call(Tensor([1.0, 2.0]))
+
+
+MODEL = Linear(2, 1, rng=0)
+
+
+@pytest.mark.parametrize(
+    "take",
+    [lambda params: Adam(params), lambda params: clip_grad_norm(params, 1.0), lambda params: l2_penalty(params, 0.1)],
+    ids=["Adam", "clip_grad_norm", "l2_penalty"],
+)
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        (MODEL, r"not a Linear: give model.parameters\(\)"),
+        (MODEL.weight, r"a single one: write \[tensor\]"),
+        (MODEL.named_parameters(), r"model.parameters\(\), not .*tuple"),
+        (dict(MODEL.named_parameters()), r"model.parameters\(\), not .*dict"),
+        (MODEL.state_dict(), r"model.parameters\(\), not .*dict"),
+        ([[MODEL.weight]], "of type list"),
+        (None, "not None of type NoneType"),
+        ("weight", "not 'weight' of type str"),
+        (3, "not 3 of type int"),
+    ],
+)
+def test_what_are_no_parameters_is_refused_with_what_to_give(take, params, told):
+    with pytest.raises(TypeError, match=told):
+        take(params)
+
+
+def test_parameters_may_come_one_by_one():
+    assert len(Adam(parameter for parameter in MODEL.parameters()).params) == 2
+    assert clip_grad_norm((parameter for parameter in MODEL.parameters()), 1.0) == 0.0
+    assert clip_grad_norm([], 1.0) == 0.0
+    assert l2_penalty([], 0.1).item() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("gradient", "dtype", "norm", "clipped"),
+    [
+        ([3e20, 4e20], np.float32, 5e20, [0.6, 0.8]),
+        ([3e-30, 4e-30], np.float32, 5e-30, [3e-30, 4e-30]),
+        ([3e200, 4e200], np.float64, 5e200, [0.6, 0.8]),
+        ([3e-200, 4e-200], np.float64, 5e-200, [3e-200, 4e-200]),
+        ([3.0, np.inf], np.float64, np.inf, [3.0, np.inf]),
+        ([3.0, np.nan], np.float64, np.nan, [3.0, np.nan]),
+        ([], np.float64, 0.0, []),
+    ],
+)
+def test_clipping_takes_gradients_of_any_size_and_zeroes_none(gradient, dtype, norm, clipped):
+    parameter = Tensor(np.zeros(len(gradient), dtype))
+    parameter.grad = np.array(gradient, dtype)
+    assert clip_grad_norm([parameter], 1.0) == pytest.approx(norm, rel=1e-6, nan_ok=True)
+    assert parameter.grad.dtype == dtype
+    np.testing.assert_allclose(parameter.grad, clipped, rtol=1e-6)
+
+
+def test_clipping_several_parameters_of_enormous_gradients_keeps_the_direction():
+    a, b = Tensor([0.0]), Tensor([0.0])
+    a.grad, b.grad = np.array([3e200]), np.array([4e200])
+    assert clip_grad_norm([a, b], 10.0) == pytest.approx(5e200)
+    assert (a.grad[0], b.grad[0]) == (pytest.approx(6.0), pytest.approx(8.0))
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [(-1.0, ValueError), (float("nan"), ValueError), ("1", TypeError), (None, TypeError)]
+)
+def test_a_limit_that_cannot_be_is_refused_and_changes_nothing(limit, error):
+    parameter = Tensor([1.0])
+    parameter.grad = np.array([5.0])
+    with pytest.raises(error, match="max_norm"):
+        clip_grad_norm([parameter], limit)
+    assert parameter.grad.tolist() == [5.0]
+
+
+def test_no_limit_is_inf():
+    parameter = Tensor([1.0])
+    parameter.grad = np.array([5.0])
+    assert clip_grad_norm([parameter], np.inf) == 5.0
+    assert parameter.grad.tolist() == [5.0]
+
+
+@pytest.mark.parametrize(("lr", "error"), [("0.1", TypeError), (None, TypeError), (np.nan, ValueError)])
+def test_a_learning_rate_that_is_none_is_refused_between_two_steps_too(lr, error):
+    optimizer = SGD([Tensor([1.0])], lr=0.1)
+    with pytest.raises(error, match="learning rate"):
+        optimizer.lr = lr
+    assert optimizer.lr == 0.1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "settings"),
+    [
+        (lambda p: SGD(p, 0.1, momentum=0.5), lambda p: SGD(p, 0.2), {"lr": 0.1, "momentum": 0.5}),
+        (lambda p: Adam(p, 0.1, (0.5, 0.6), 1e-3), Adam, {"lr": 0.1, "betas": (0.5, 0.6), "eps": 1e-3}),
+        (lambda p: AdamW(p, 0.1, (0.5, 0.6), 1e-3, 0.3), AdamW, {"betas": (0.5, 0.6), "weight_decay": 0.3}),
+    ],
+)
+def test_a_state_brings_all_settings(first, second, settings):
+    one, other = first([Tensor([1.0])]), second([Tensor([1.0])])
+    other.load_state_dict({name: np.asarray(value) for name, value in one.state_dict().items()})  # as from a file
+    assert {name: getattr(other, name) for name in settings} == settings
+    for optimizer in (one, other):
+        optimizer.params[0].grad = np.array([2.0])
+        optimizer.step()
+        optimizer.step()
+    assert one.params[0].data.tolist() == other.params[0].data.tolist()
+
+
+def test_a_state_without_settings_leaves_them_as_they_are():
+    """So they were saved before optimizers knew of them."""
+    optimizer = AdamW([Tensor([1.0])], betas=(0.5, 0.6), weight_decay=0.3)
+    optimizer.load_state_dict({"optimizer": "AdamW", "lr": 0.1, "steps": 3, "0.mean": [1.0], "0.square": [1.0]})
+    assert (optimizer.lr, optimizer.steps, optimizer.betas, optimizer.weight_decay) == (0.1, 3, (0.5, 0.6), 0.3)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        ({"betas": 0.9}, ValueError, "betas are two numbers"),
+        ({"betas": (0.9, 1.5)}, ValueError, "betas"),
+        ({"eps": -1.0}, ValueError, "eps"),
+        ({"lr": "fast"}, ValueError, "lr is a number"),
+        ({"lr": np.nan}, ValueError, "lr"),
+        ({"steps": -1}, ValueError, "steps is at least 0"),
+        ({"steps": 1.5}, ValueError, "steps is a whole number"),
+        ({"0.mean": ["a", "b"]}, ValueError, "0.mean has"),
+        ({"0.mean": np.full(2, None)}, ValueError, "0.mean has"),
+        ({"0.mean": Tensor([1.0, 2.0])}, ValueError, "0.mean has"),
+        ({0: 1.0}, ValueError, "does not fit the parameters"),
+        (None, TypeError, "a state is a dict"),
+    ],
+)
+def test_a_state_that_is_wrong_changes_nothing(change, error, told):
+    optimizer = Adam([Tensor([1.0, 2.0])])
+    optimizer.params[0].grad = np.array([1.0, 1.0])
+    optimizer.step()
+    before = optimizer.state_dict()
+    with pytest.raises(error, match=told):
+        optimizer.load_state_dict(change if change is None else {**before, "lr": 7.0, **change})
+    assert str(optimizer.state_dict()) == str(before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "told"),
+    [
+        ((-1, 10, 1.0), ValueError, "step is at least 0, not -1"),
+        ((1.5, 10, 1.0), TypeError, "step is a whole number, not 1.5"),
+        ((0, 0, 1.0), ValueError, "total_steps is at least 1"),
+        ((0, 3, 1.0, 4), ValueError, "a warm-up of 4 steps is more than all 3 steps"),
+        ((0, 3, 1.0, -1), ValueError, "warmup_steps is at least 0"),
+        ((0, 3, -1.0), ValueError, "peak is 0 or more"),
+        ((0, 3, np.nan), ValueError, "peak"),
+        ((0, 3, "1"), TypeError, "peak is a number"),
+        ((0, 3, 1.0, 0, -0.5), ValueError, "floor is 0 or more"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused(arguments, error, told):
+    with pytest.raises(error, match=told):
+        cosine_schedule(*arguments)

@@ -455,10 +455,16 @@ LEFT_OUT = {
     "multiply": "is x * y",
     "divide": "is x / y",
     "negate": "is -x",
+    "numpy": "is x.data",
+    "argmax": "has no gradient",
+    "argmin": "has no gradient",
+    "from_copy": "makes an input",
+    "finite_elsewhere": "a part of nll_loss",
 }
 NODES_LEFT_OUT = {
     "add": "is x + y",
     "mul": "is x * y",
+    "div": "is x / y",
     "matmul": "is x @ y",
     "argmax": "has no gradient",
     "median": "has no gradient",
@@ -513,7 +519,9 @@ def test_random_programs_have_the_gradients_of_pytorch(engine):
 def test_every_operation_has_a_line():
     """Or a reason in LEFT_OUT. An operation is a method from outside of Tensor, or a function that returns a Tensor."""
     methods = {
-        name for name, one in vars(Tensor).items() if inspect.isfunction(one) and one.__module__ != Tensor.__module__
+        name
+        for name, one in vars(Tensor).items()
+        if inspect.isfunction(one) and one.__module__ != Tensor.__module__ and not name.startswith("__")
     }
     missing = (methods | functions_of(meintorch)) - {operation.name for operation in TENSOR_TABLE} - set(LEFT_OUT)
     assert not missing

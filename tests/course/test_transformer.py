@@ -126,7 +126,7 @@ def test_every_gradient_of_the_model_is_pytorchs(in_torch):
     cross_entropy(model(ids), following).backward()
     found = in_torch.scores(p, torch.from_numpy(ids), heads=2)
     torch.nn.functional.cross_entropy(found.flatten(0, 1), torch.from_numpy(following).flatten()).backward()
-    for name, parameter in model.named_parameters().items():
+    for name, parameter in dict(model.named_parameters()).items():
         np.testing.assert_allclose(parameter.grad, p[name].grad.numpy(), rtol=1e-9, atol=1e-12, err_msg=name)
 
 
@@ -158,7 +158,7 @@ def test_float32_stays_float32_and_dropout_is_only_for_learning():
 
 
 def test_one_table_serves_both_ends():
-    names = list(small(blocks=1).named_parameters())
+    names = list(dict(small(blocks=1).named_parameters()))
     assert names[:2] == ["embedding.weight", "positions.weight"]
     assert not any("head" in name for name in names)
     assert len(names) == 2 + 16 + 2

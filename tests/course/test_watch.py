@@ -14,6 +14,7 @@ import pytest
 
 from grading import course, watch
 from grading.files import read_source
+from grading.report import grade
 from tests.course.conftest import answer
 
 PATIENCE = 60.0  # seconds, for a busy machine
@@ -84,6 +85,7 @@ def watching(checkout):
         one.process.stdout.close()
 
 
+CHECKS_OF_ADD = sum(check.task == "02.1" and not check.goal for check in course.find_chapter("02").checks)
 WITHOUT_FORK = ("-c", "import sys; from grading import cli, warm; warm.available = lambda: False; sys.exit(cli.main())")
 
 
@@ -92,7 +94,7 @@ def test_every_save_is_checked(watching, checkout, way):
     one = watching("02", "--watch", program=way) if way is WITHOUT_FORK else watching("02", "--watch", *way)
     assert one.score() == 0
     answer(checkout / "meintorch", "02.1", "reference")
-    assert one.score() == 5
+    assert one.score() == CHECKS_OF_ADD
     answer(checkout / "meintorch", "02.1", "stub")
     assert one.score() == 0
 
@@ -117,7 +119,7 @@ def test_a_save_during_an_endless_loop_is_not_kept_waiting(watching, checkout):
     one = watching("02", "--watch", "--timeout", "600")
     time.sleep(2.0)
     answer(checkout / "meintorch", "02.1", "reference")
-    assert one.score() == 5
+    assert one.score() == CHECKS_OF_ADD
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
@@ -126,7 +128,7 @@ def test_a_waiting_process_that_is_killed_during_a_run_is_done_without(watching,
     _until(lambda: list(stages.glob("*/scratch/begun")))
     os.kill(_children(one.process.pid)[0], signal.SIGKILL)
     answer(checkout / "meintorch", "02.1", "reference")
-    assert one.score() == 5
+    assert one.score() == CHECKS_OF_ADD
 
 
 def test_a_file_that_cannot_be_read_for_a_while_does_not_end_it(watching, checkout):
@@ -270,6 +272,12 @@ def test_to_go_on_without_a_terminal_is_no_mistake(monkeypatch):
             signal.raise_signal(signal.SIGCONT)
 
 
+def test_a_hint_for_what_waits_for_another_task_says_which(package, capsys):
+    chapter, task = course.find_task("03.7")
+    watch._hint(grade(chapter, package("reference", {"03.3": "stub"}), task))
+    assert "A hint comes with what this waits for: python grader.py 03.3" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("way", [(), ("--poll",)], ids=["as it is", "polling"])
 def test_a_folder_that_is_replaced_or_gone_for_a_while_is_still_watched(watching, checkout, way):
     package, other = checkout / "meintorch", checkout / "other"
@@ -291,7 +299,7 @@ def test_saves_that_follow_each_other_quickly_end_with_the_last(watching, checko
     answer(checkout / "meintorch", "02.1", "reference")
     done = read_source(path)
     one = watching("02", "--watch", *way)
-    assert one.score() == 5
+    assert one.score() == CHECKS_OF_ADD
     for number in range(30):
         if number % 3 == 0:
             path.unlink()
@@ -307,7 +315,7 @@ def test_polling_sees_the_second_of_two_saves_within_a_second(watching, checkout
     assert one.score() == 0
     for _ in range(2):
         answer(checkout / "meintorch", "02.1", "reference")
-        assert one.score() == 5
+        assert one.score() == CHECKS_OF_ADD
         time.sleep(1.0 - time.time() % 1.0)  # a second begins
         path.write_text(read_source(path) + "\n", encoding="utf-8")
         time.sleep(0.6)

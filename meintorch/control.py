@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meintorch.arguments import number, shown, whole
+from meintorch.arguments import as_number, shown, whole
 from meintorch.layers import Module
 from meintorch.tensor import Tensor, as_float_array, as_tensor
 
@@ -67,7 +67,7 @@ def damped_step(slopes: np.ndarray, errors: np.ndarray, damping: float) -> np.nd
     if slopes.ndim != 2:
         raise ValueError(f"slopes should have shape (n, n_params), not {slopes.shape}")
     check_shape(errors, (len(slopes),), "errors")
-    if not number(damping, "the damping") >= 0.0:
+    if not as_number(damping, "the damping") >= 0.0:
         raise ValueError(f"the damping is 0 or more, not {damping}")
     # TODO 13.3: solve (J^T J + damping * I) d = -J^T errors.
     raise NotImplementedError("TODO 13.3")
@@ -82,7 +82,7 @@ class LevenbergMarquardt:
     """
 
     def __init__(self, model: Module, damping: float = 0.01):
-        if not 0.0 < number(damping, "the damping") < np.inf:
+        if not 0.0 < as_number(damping, "the damping") < np.inf:
             raise ValueError(f"the damping is above 0, not {damping}")
         parameters_of(model)
         self.model = model
@@ -133,7 +133,7 @@ class RecursiveLeastSquares:
 
     def __init__(self, n_inputs: int, forgetting: float = 1.0, covariance: Any = 1000.0):
         n_inputs = whole(n_inputs, "n_inputs")
-        if not 0.0 < number(forgetting, "forgetting") <= 1.0:
+        if not 0.0 < as_number(forgetting, "forgetting") <= 1.0:
             raise ValueError(f"forgetting is above 0 and at most 1, not {forgetting}")
         self.weights = np.zeros(n_inputs)
         self.covariance = as_covariance(covariance, n_inputs, "the covariance at the start", above_zero=True).copy()

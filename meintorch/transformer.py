@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meintorch.activations import softmax, stable_log_softmax
-from meintorch.arguments import generator, number, whole
+from meintorch.arguments import as_number, generator, whole
 from meintorch.embedding import Embedding, all_tensors, check_ids, concatenate, where
 from meintorch.grad_mode import no_grad
 from meintorch.layers import Dropout, Linear, Module, Sequential
@@ -216,7 +216,7 @@ def probabilities(scores: np.ndarray, temperature: float = 1.0, top_k: int | Non
     top_k        only this many of the likeliest are left; the others get 0. None: all of them
     Raises TypeError or ValueError for a temperature or a top_k outside of that.
     """
-    if not number(temperature, "the temperature") > 0.0:
+    if not as_number(temperature, "the temperature") > 0.0:
         raise ValueError(f"the temperature is above 0, not {temperature}")
     if top_k is not None and whole(top_k, "top_k") > len(scores):
         raise ValueError(f"top_k is at most {len(scores)}, the number of scores, not {top_k}")
@@ -247,7 +247,8 @@ def generate(
     ids = check_text(ids, model)
     if not len(ids):
         raise ValueError("generate needs at least one character to begin with")
-    temperature, top_k = number(temperature, "the temperature"), top_k if top_k is None else number(top_k, "top_k")
+    temperature = as_number(temperature, "the temperature")
+    top_k = top_k if top_k is None else as_number(top_k, "top_k")
     if not temperature >= 0.0 or (top_k is not None and (top_k < 1 or top_k % 1)):
         raise ValueError(f"a temperature is at least 0 and top_k a whole number from 1, not {temperature} and {top_k}")
     n, rng = whole(n, "the number of characters to write", least=0), generator(rng)

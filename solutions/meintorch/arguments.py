@@ -33,7 +33,7 @@ def whole(n: Any, name: str, least: int = 1) -> int:
     return found
 
 
-def number(x: Any, name: str) -> float:
+def as_number(x: Any, name: str) -> float:
     """`x` as a plain float, which leaves float32 as it is.
 
     Raises TypeError for what is no real number, as "0.1", and ValueError for an integer that no float can hold.

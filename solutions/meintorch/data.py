@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meintorch.arguments import generator, number, whole
+from meintorch.arguments import as_number, generator, whole
 
 
 def make_moons(n: int = 100, noise: float = 0.1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -17,7 +17,7 @@ def make_moons(n: int = 100, noise: float = 0.1, seed: int = 0) -> tuple[np.ndar
     The same arguments give the same data. After scikit-learn's `make_moons`.
     Raises TypeError or ValueError unless n is a whole number from 1, noise is 0 or more, and seed is one.
     """
-    n, noise, rng = whole(n, "n"), number(noise, "noise"), generator(seed, "seed")
+    n, noise, rng = whole(n, "n"), as_number(noise, "noise"), generator(seed, "seed")
     if not 0.0 <= noise < np.inf:
         raise ValueError(f"noise is 0 or more, and finite, not {noise}")
     n_upper = n // 2

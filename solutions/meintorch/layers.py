@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meintorch.activations import relu, sigmoid, tanh
-from meintorch.arguments import as_numbers, float_dtype, generator, number, shown, whole
+from meintorch.arguments import as_number, as_numbers, float_dtype, generator, shown, whole
 from meintorch.modules import is_computed
 from meintorch.shapes import reshape
 from meintorch.tensor import Tensor, as_tensor
@@ -233,7 +233,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5, rng: np.random.Generator | int | None = None):
-        self.p = number(p, "the probability p of Dropout")
+        self.p = as_number(p, "the probability p of Dropout")
         if not 0.0 <= self.p < 1.0:
             raise ValueError(f"the probability p of Dropout is at least 0 and below 1, not {p}")
         self.rng = generator(rng)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meintorch.activations import relu, stable_log_softmax
-from meintorch.arguments import number
+from meintorch.arguments import as_number
 from meintorch.modules import tensors_in
 from meintorch.shapes import mean, sum
 from meintorch.tensor import Tensor, as_tensor
@@ -131,7 +131,7 @@ def l2_penalty(parameters: Iterable[Tensor], strength: float) -> Tensor:
     Without parameters it is a constant 0. Raises ValueError for a strength below 0, TypeError for what is no number,
     and for anything but Tensors.
     """
-    strength = number(strength, "the strength of l2_penalty")
+    strength = as_number(strength, "the strength of l2_penalty")
     if not 0.0 <= strength < np.inf:
         raise ValueError(f"the strength of l2_penalty is 0 or more, and finite, not {strength}")
     total = 0.0  # a plain number, which leaves float32 as it is

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meintorch.arguments import axes, float_dtype, number, whole
+from meintorch.arguments import as_number, axes, float_dtype, whole
 from meintorch.layers import Module
 from meintorch.shapes import Axis
 from meintorch.tensor import Tensor, as_tensor, operation
@@ -21,7 +21,7 @@ def var(x: Tensor, axis: Axis = None, keepdims: bool = False, correction: float 
     """
     x = as_tensor(x)
     axis = axes(axis, x.shape)
-    n = math.prod(x.shape[one] for one in axis) - number(correction, "the correction")
+    n = math.prod(x.shape[one] for one in axis) - as_number(correction, "the correction")
     if not n > 0:
         raise ValueError(f"the variance needs more than {correction} numbers: shape {x.shape}, axis {axis}")
     # From the largest number first, which is exact where numbers are close: equal ones of any size have variance 0.
@@ -68,7 +68,7 @@ def layer_norm(x: Tensor, weight: Any, bias: Any, eps: float = 1e-5) -> Tensor:
         raise ValueError(
             f"layer_norm takes shapes (..., width), (width,) and (width,), not {x.shape}, {weight.shape}, {bias.shape}"
         )
-    eps = number(eps, "eps")  # a plain one: a NumPy number would turn float32 into float64
+    eps = as_number(eps, "eps")  # a plain one: a NumPy number would turn float32 into float64
     if not 0.0 <= eps < math.inf:
         raise ValueError(f"eps is 0 or more, not {eps}")
     rows = x.data.reshape(-1, width)

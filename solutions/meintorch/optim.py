@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from meintorch.arguments import as_numbers, number, shown, whole
+from meintorch.arguments import as_number, as_numbers, shown, whole
 from meintorch.modules import is_computed, tensors_in
 from meintorch.tensor import Tensor
 
 
 def at_least_zero(x: Any, name: str) -> float:
     """`x` as a plain float. Raises TypeError unless it is a number, ValueError unless it is finite and 0 or more."""
-    x = number(x, name)
+    x = as_number(x, name)
     if not 0.0 <= x < math.inf:
         raise ValueError(f"{name} is 0 or more, and finite, not {x}")
     return x
@@ -21,7 +21,7 @@ def at_least_zero(x: Any, name: str) -> float:
 
 def fraction(x: Any, name: str) -> float:
     """`x` as a plain float. Raises TypeError unless it is a number, ValueError unless 0 <= x < 1."""
-    x = number(x, name)
+    x = as_number(x, name)
     if not 0.0 <= x < 1.0:
         raise ValueError(f"{name} is at least 0 and below 1, not {x}")
     return x
@@ -31,7 +31,7 @@ def two_fractions(x: Any, name: str) -> tuple[float, float]:
     """Two decays as a tuple. Raises TypeError or ValueError unless there are two, and each is a fraction."""
     if np.ndim(x) != 1 or len(x) != 2:
         raise (TypeError if np.ndim(x) == 0 else ValueError)(f"{name} are two numbers, not {shown(x)}")
-    first, second = (number(one, f"each of the {name}") for one in x)
+    first, second = (as_number(one, f"each of the {name}") for one in x)
     if not (0.0 <= first < 1.0 and 0.0 <= second < 1.0):
         raise ValueError(f"each of the {name} is at least 0 and below 1, not {(first, second)}")
     return first, second
@@ -73,7 +73,7 @@ class Optimizer:
 
     @lr.setter
     def lr(self, lr: float) -> None:
-        lr = number(lr, "the learning rate")  # a plain float, not np.float64, leaves float32 as it is
+        lr = as_number(lr, "the learning rate")  # a plain float, not np.float64, leaves float32 as it is
         if not math.isfinite(lr):
             raise ValueError(f"the learning rate is a finite number, not {lr}")
         self._lr = lr
@@ -253,7 +253,7 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     number, and for anything but Tensors.
     """
     params = tensors_in(params, "clip_grad_norm")
-    max_norm = number(max_norm, "max_norm")
+    max_norm = as_number(max_norm, "max_norm")
     if not max_norm >= 0.0:
         raise ValueError(f"max_norm is 0 or more, not {max_norm}")
     # 07.5: one length for all of them, one factor for all of them, so that the direction stays.

@@ -170,11 +170,14 @@ def dots_along(a: np.ndarray, b: np.ndarray, axis: int) -> np.ndarray:
 
 @operation
 def power(x: Tensor, exponent: Any) -> Tensor:
-    """x ** exponent, element by element; the exponent is a number or a tensor, and x may be a number then.
+    """x ** exponent, element by element; the exponent is a number, an array or a tensor, and x may be a number then.
 
-    Two tensors broadcast. With a negative base the slope for the exponent is nan. Raises TypeError for other exponents.
+    Arrays broadcast. With a negative base the slope for the exponent is nan. Raises TypeError for other exponents.
     """
-    x, exponent = pair(x, exponent) if isinstance(exponent, Tensor) else (as_tensor(x), exponent)
+    if isinstance(exponent, Tensor | np.ndarray | list):
+        x, exponent = pair(x, exponent)
+    else:
+        x = as_tensor(x)
     if isinstance(exponent, Tensor):
         return _power_of_tensors(x, exponent)
     if not isinstance(exponent, Real):

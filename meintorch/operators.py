@@ -71,6 +71,17 @@ def method(name: str) -> Callable:
 
 method("__truediv__")(divide)
 
+
+@method("__abs__")
+def absolute(x: Tensor) -> Tensor:
+    return x.abs()
+
+
+@method("__pos__")
+def unchanged(x: Tensor) -> Tensor:
+    return x
+
+
 # What has no gradient: plain numbers and arrays come out.
 
 
@@ -184,6 +195,11 @@ def refuse_iteration(x: Tensor) -> None:
         "a Tensor is not iterable: x[i] is a row, x.data are the numbers. Python's own sum, max and min go through a "
         "list. A Tensor has methods for that: x.sum(), x.max(), x.min()"
     )
+
+
+@method("__contains__")
+def refuse_search(x: Tensor, number: Any) -> None:
+    raise TypeError(f"`in` does not search a Tensor: (x.data == {number!r}).any()")
 
 
 @method("__setitem__")

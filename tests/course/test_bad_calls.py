@@ -250,3 +250,15 @@ def test_equality_of_tensors_is_identity():
 
 def test_shapes_can_be_asked_for_by_numpys_functions():
     assert (np.shape(x()), np.ndim(x()), np.size(x())) == ((2, 3), 2, 6)
+
+
+def test_powers_take_arrays_and_signs_and_pythons_own_abs_are_there():
+    np.testing.assert_array_equal((Tensor([2.0, 3.0]) ** np.array([2.0, 1.0])).data, [4.0, 3.0])
+    base = Tensor([2.0, 3.0])
+    abs(+base * -1.0).backward()
+    np.testing.assert_array_equal(base.grad, [1.0, 1.0])
+
+
+def test_a_search_in_a_tensor_says_what_to_write():
+    with pytest.raises(TypeError, match=r"\(x.data == 2.0\).any\(\)"):
+        assert 2.0 in Tensor([1.0, 2.0])

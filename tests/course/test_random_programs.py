@@ -459,6 +459,8 @@ LEFT_OUT = {
     "argmax": "has no gradient",
     "argmin": "has no gradient",
     "from_copy": "makes an input",
+    "absolute": "is x.abs()",
+    "unchanged": "is x",
     "finite_elsewhere": "a part of nll_loss",
 }
 NODES_LEFT_OUT = {

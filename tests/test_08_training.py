@@ -4,7 +4,6 @@ import contextlib
 import gc
 import itertools
 import weakref
-from types import FunctionType
 
 import numpy as np
 import pytest
@@ -799,9 +798,7 @@ def step_of(*given):
         with nothing_else_changes("train_step", inputs=inputs, answers=answers):
             value = explained(lambda: train_step(*given), given_the_wrong_way_round, never_called)
     except AttributeError as error:
-        if error.name == "backward" and isinstance(error.obj, FunctionType):
-            error.diagnosis = "`loss` is the function. What it has returned has a backward(): give that a name."
-        elif error.name == "backward":
+        if error.name == "backward" and not callable(error.obj):
             error.diagnosis = "The loss has become a plain number too early: only the Tensor knows the way back."
         raise
     message = None

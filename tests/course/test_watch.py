@@ -289,7 +289,7 @@ def test_a_folder_that_is_replaced_or_gone_for_a_while_is_still_watched(watching
     other.rename(package)
     time.sleep(2.0)
     answer(package, "02.1", "reference")
-    one.until("5 of")
+    one.until(f"{CHECKS_OF_ADD} of")
 
 
 @pytest.mark.parametrize("way", [(), ("--poll",)], ids=["as it is", "polling"])
@@ -306,7 +306,7 @@ def test_saves_that_follow_each_other_quickly_end_with_the_last(watching, checko
         path.write_text("def f(" if number % 3 == 1 else stub, encoding="utf-8")
         time.sleep(0.03 * (number % 5))
     path.write_text(done, encoding="utf-8")
-    one.until("5 of")
+    one.until(f"{CHECKS_OF_ADD} of")
 
 
 def test_polling_sees_the_second_of_two_saves_within_a_second(watching, checkout):

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from grading.course import REFERENCE, chapters
-from grading.report import grade
+from grading.course.chapters import REFERENCE, chapters
+from grading.verdict.judge import grade
 
 SHOWN = 5
 

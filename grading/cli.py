@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"The grader was stopped by the system: {error}", file=sys.stderr)
         return BROKEN
     except Exception as error:
-        from grading.course import GraderError
+        from grading.course.chapters import GraderError
 
         if not isinstance(error, GraderError):
             import traceback
@@ -170,7 +170,7 @@ def _wrong(message: str) -> None:
 
 def _problem_of_folder(folder: Path) -> str:
     """Why there is no package to check in a folder, and where there is one; "" if it has any file of the course's."""
-    from grading.course import chapters
+    from grading.course.chapters import chapters
 
     names = {name for chapter in chapters() for name in chapter.files}
 
@@ -201,7 +201,7 @@ def _seconds(text: str) -> float:
 def _prepare_runs() -> None:
     """Make sure that checks can be run, and that the third does not take as long to start as the first."""
     _need_libraries()
-    from grading import launch, warm
+    from grading.runner import launch, warm
 
     launch.start_with(warm.start_after_the_first)
 
@@ -217,7 +217,7 @@ def _need_libraries() -> None:
 
 
 def _chapter(name: str):
-    from grading.course import find_chapter
+    from grading.course.chapters import find_chapter
 
     try:
         return find_chapter(name)
@@ -226,7 +226,7 @@ def _chapter(name: str):
 
 
 def _task(name: str):
-    from grading.course import find_task
+    from grading.course.chapters import find_task
 
     try:
         return find_task(name)
@@ -241,8 +241,10 @@ def _help(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """`python grader.py 02`, `02.2` and `all`."""
-    from grading import course, formats, screen
-    from grading.report import SCHEMA, first_to_do, grade
+    from grading.course import chapters as course
+    from grading.tutor import screen
+    from grading.verdict import formats
+    from grading.verdict.judge import SCHEMA, first_to_do, grade
 
     package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
     if options.name == "all":
@@ -271,7 +273,9 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _watch(options: argparse.Namespace) -> int:
-    from grading import course, progress, warm, watch
+    from grading.course import chapters as course
+    from grading.runner import warm
+    from grading.tutor import progress, watch
 
     package = options.package or (course.REFERENCE if options.solution else course.PACKAGE)
     if not options.words:
@@ -285,7 +289,7 @@ def _watch(options: argparse.Namespace) -> int:
 
 
 def _map(options: argparse.Namespace) -> int:
-    from grading import progress, screen
+    from grading.tutor import progress, screen
 
     rows = progress.rows()
     here = progress.here(rows)
@@ -294,7 +298,7 @@ def _map(options: argparse.Namespace) -> int:
 
 
 def _hint(options: argparse.Namespace) -> int:
-    from grading import hint
+    from grading.tutor import hint
 
     if options.name == "hint":
         options.name = _first_open_task()
@@ -310,8 +314,8 @@ def _hint(options: argparse.Namespace) -> int:
 
 def _first_open_task() -> str:
     """The task that comes next in the chapter that the learner is at."""
-    from grading import progress
-    from grading.report import grade
+    from grading.tutor import progress
+    from grading.verdict.judge import grade
 
     _prepare_runs()
     chapter = progress.here(progress.rows())
@@ -323,8 +327,9 @@ def _first_open_task() -> str:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from grading import compare, course, screen
-    from grading.report import grade
+    from grading.course import chapters as course
+    from grading.tutor import compare, screen
+    from grading.verdict.judge import grade
 
     chapter, task = _task(options.name) if "." in options.name else (_chapter(options.name), None)
     package = options.package or course.PACKAGE
@@ -337,8 +342,8 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from grading import explain, screen
-    from grading.report import grade
+    from grading.tutor import explain, screen
+    from grading.verdict.judge import grade
 
     chapter, task = _task(options.name) if "." in options.name else (_chapter(options.name), None)
     report = grade(chapter, task=task, timeout=options.timeout)
@@ -357,7 +362,8 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _catch_up(options: argparse.Namespace) -> int:
-    from grading import catch_up, course, reset, screen
+    from grading.course import chapters as course
+    from grading.tutor import catch_up, reset, screen
 
     chapter = _chapter(options.name)
     if chapter is course.chapters()[0]:
@@ -383,7 +389,8 @@ def _catch_up(options: argparse.Namespace) -> int:
 
 
 def _reset(options: argparse.Namespace) -> int:
-    from grading import course, memory, reset, screen
+    from grading.course import chapters as course
+    from grading.tutor import memory, reset, screen
 
     if options.name == "all":
         tasks, put_back = [task for chapter in course.chapters() for task in chapter.tasks], reset.reset_all
@@ -421,11 +428,12 @@ def _notebook(options: argparse.Namespace) -> int:
     # Where this is installed jsonschema imports it, for nbformat, and it makes a grammar of web addresses first. That
     # takes a second, and no notebook of ours is checked for addresses.
     sys.modules.setdefault("rfc3987_syntax", None)
-    from grading import course, screen
+    from grading.course import chapters as course
+    from grading.tutor import screen
 
     chapters = course.chapters() if options.name == "all" else [_chapter(options.name)]
     try:
-        from grading import notebook
+        from grading.notebook import notebook
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is missing. In the course's folder: python -m pip install -e .") from None
     screen.say()
@@ -441,7 +449,7 @@ def _notebook(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from grading import doctor, screen
+    from grading.tutor import doctor, screen
 
     screen.say()
     healthy = True
@@ -455,23 +463,23 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _stubs(options: argparse.Namespace) -> int:
-    from grading import stubs
+    from grading.authoring import write_stubs
 
     if options.check:
-        lines = stubs.differences()
+        lines = write_stubs.differences()
         print("\n".join(lines) if lines else "meintorch/ equals the stubs of solutions/.")
         return NOT_YET if lines else PASSED
-    reasons = stubs.edited()
+    reasons = write_stubs.edited()
     if reasons:
         print("Nothing was written, because meintorch/ has been worked on:")
         print("\n".join(f"  {reason}" for reason in reasons))
         return NOT_YET
-    changed = stubs.write()
+    changed = write_stubs.write()
     print("\n".join(f"written: meintorch/{name}" for name in changed) or "Nothing has changed.")
     return PASSED
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from grading.verify import verify
+    from grading.authoring.verify import verify
 
     return PASSED if verify() else NOT_YET

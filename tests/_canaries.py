@@ -1,4 +1,4 @@
-"""Tests that must fail. One that passes shows that the checks have been disabled: see grading/launch.py."""
+"""Tests that must fail. One that passes shows that the checks have been disabled: see grading/runner/launch.py."""
 
 import numpy as np
 import pytest

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from grading import course, picture, stubs, texts
-from grading.files import read_source
-from grading.reload import Follower
+from grading.authoring import picture, write_stubs
+from grading.course import chapters as course
+from grading.course import texts
+from grading.course.files import read_source
+from grading.notebook.reload import Follower
 from tests.course.conftest import answer, follow_the_texts
 
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
@@ -40,7 +42,7 @@ def run_as_a_learner(chapter: course.Chapter, folder: Path) -> Ran:
     """
     package = folder / "meintorch"
     package.mkdir()
-    stubs.write(package)
+    write_stubs.write(package)
     follow_the_texts(package, chapter.number)
     text = read_source(chapter.text)
     to_come = solutions(text, chapter)

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from grading import course, launch, stubs, texts, warm
-from grading.files import read_source
-from grading.regions import put
+from grading.authoring import write_stubs
+from grading.course import chapters as course
+from grading.course import stubs, texts
+from grading.course.files import read_source
+from grading.course.regions import put
+from grading.runner import launch, warm
 
 # In these tests `import meintorch` is the reference, whatever pytest puts on the path later.
 sys.path.insert(0, str(course.REFERENCE.parent))
@@ -67,7 +70,7 @@ def package(tmp_path):
             shutil.copytree(course.REFERENCE, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             target.mkdir()
-            stubs.write(target)
+            write_stubs.write(target)
         for task, bodies in (answers or {}).items():
             answer(target, task, bodies)
         return target
@@ -123,7 +126,7 @@ def copy_the_course(target: Path) -> Path:
     for name in ("grader.py", "pyproject.toml"):
         shutil.copy(course.ROOT / name, target / name)
     (target / "meintorch").mkdir()
-    stubs.write(target / "meintorch")
+    write_stubs.write(target / "meintorch")
     return target
 
 

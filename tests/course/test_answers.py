@@ -15,9 +15,10 @@ from zlib import crc32
 
 import pytest
 
-from grading import course, texts
-from grading.files import read_source
-from grading.report import grade
+from grading.course import chapters as course
+from grading.course import texts
+from grading.course.files import read_source
+from grading.verdict.judge import grade
 from tests.course.conftest import answer
 
 HERE = Path(__file__).parent

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from grading import course
+from grading.course import chapters as course
 
 
 @pytest.fixture

@@ -8,10 +8,13 @@ import json
 import jsonschema
 import pytest
 
-from grading import course, formats, later, launch, screen
-from grading.files import read_source
-from grading.launch import Result, Run
-from grading.report import grade
+from grading.course import chapters as course
+from grading.course.files import read_source
+from grading.runner import launch
+from grading.runner.launch import Result, Run
+from grading.tutor import screen
+from grading.verdict import formats, later
+from grading.verdict.judge import grade
 
 NO_KEEPDIMS = "while gradient.ndim > len(shape):\n    gradient = gradient.sum(axis=0)\nreturn gradient\n"
 SAME_SHAPE = "x.grad += upstream\n"

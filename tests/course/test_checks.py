@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 
-from grading.phrasebook import explain_error
+from grading.verdict.phrasebook import explain_error
 from meintorch import nodes
 from meintorch.layers import Linear
 from meintorch.tensor import Tensor

@@ -7,8 +7,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from grading import course, texts
-from grading.files import read_source
+from grading.course import chapters as course
+from grading.course import texts
+from grading.course.files import read_source
 from meintorch import MLP, Tensor, Value, softmax
 from meintorch.draw import MISSING, draw
 from tests.course.conftest import answer

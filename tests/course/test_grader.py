@@ -17,8 +17,13 @@ from xml.etree import ElementTree as xml
 import jsonschema
 import pytest
 
-from grading import cli, course, formats, launch, memory, progress, report, screen, warm
-from grading.files import read_source
+from grading import cli
+from grading.course import chapters as course
+from grading.course.files import read_source
+from grading.runner import launch, warm
+from grading.tutor import memory, progress, screen
+from grading.verdict import formats
+from grading.verdict import judge as report
 from tests.course.conftest import answer, copy_the_course, run_the_grader
 
 SCHEMA = json.loads((course.ROOT / "grading" / "report_v1.schema.json").read_text(encoding="utf-8"))

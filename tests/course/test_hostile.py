@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from grading import course, launch, texts, warm
-from grading.files import read_source
-from grading.report import Report, grade
+from grading.course import chapters as course
+from grading.course import texts
+from grading.course.files import read_source
+from grading.runner import launch, warm
+from grading.verdict.judge import Report, grade
 from tests.course.conftest import answer
 
 TIMEOUT = 1.5

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grading.course import REFERENCE, chapters, find_task
-from grading.report import grade
+from grading.course.chapters import REFERENCE, chapters, find_task
+from grading.verdict.judge import grade
 
 EVERY_TASK = [task.id for chapter in chapters() for task in chapter.tasks]
 

@@ -1,6 +1,6 @@
 """Machine-made mistakes are caught, too. The whole audit takes minutes, a sample of it runs here.
 
-The figures of the whole are in mutants.md, made by `python -m grading.audit --write`.
+The figures of the whole are in mutants.md, made by `python -m grading.authoring.audit --write`.
 """
 
 import random
@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from grading.audit import EQUIVALENT, FIGURES, SURVIVED, audit, equivalents, key
-from grading.course import chapters, find_task
-from grading.files import read_source
-from grading.mutants import mutants_of
+from grading.authoring.audit import EQUIVALENT, FIGURES, SURVIVED, audit, equivalents, key
+from grading.authoring.mutants import mutants_of
+from grading.course.chapters import chapters, find_task
+from grading.course.files import read_source
 
 SAMPLE = 8  # of each chapter
 BY_CHAPTER = {chapter.number: [one for task in chapter.tasks for one in mutants_of(task)] for chapter in chapters()}
@@ -43,7 +43,7 @@ def test_the_figures_are_those_of_the_mutants_that_there_are():
     listed = equivalents()
     for name, mutants in [*BY_CHAPTER.items(), ("all", EVERY)]:
         equivalent = sum(key(mutant) in listed for mutant in mutants)
-        assert rows[name] == f"{len(mutants)} | {equivalent}", f"chapter {name}: python -m grading.audit --write"
+        assert rows[name] == f"{len(mutants)} | {equivalent}", f"{name}: python -m grading.authoring.audit --write"
 
 
 def test_the_bar_is_met():

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import meintorch
-from grading import course
-from grading.files import read_source
+from grading.course import chapters as course
+from grading.course.files import read_source
 from meintorch import nodes, tensor
 from meintorch.nodes import Tensor
 from tests.course.test_oracle import torch

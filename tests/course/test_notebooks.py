@@ -13,8 +13,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from grading import course, magics, memory, notebook, reload, stubs, texts
-from grading.files import read_source
+from grading.course import chapters as course
+from grading.course import stubs, texts
+from grading.course.files import read_source
+from grading.notebook import magics, notebook, reload
+from grading.tutor import memory
 from tests.course.cells import agree, cells, notes
 
 CHAPTERS = course.chapters()
@@ -439,7 +442,7 @@ def test_the_reference_can_be_renewed_and_goes_on_working():
     """In a process of its own: `meintorch` is the reference in this one, and stays as it is."""
     script = (
         "import sys\nsys.path[:0] = ['solutions', '.']\n"
-        "import meintorch, numpy as np\nfrom pathlib import Path\nfrom grading.reload import renew\n"
+        "import meintorch, numpy as np\nfrom pathlib import Path\nfrom grading.notebook.reload import renew\n"
         "layer = meintorch.Linear(3, 2, rng=np.random.default_rng(0))\n"
         "adam = meintorch.Adam(layer.parameters())\n"
         "modules = [m for name, m in sys.modules.items() if name.startswith('meintorch.')]\n"

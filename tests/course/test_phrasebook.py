@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from grading import course
-from grading.report import grade
+from grading.course import chapters as course
+from grading.verdict.judge import grade
 
 # The task, its answer (or the answers at its places), words of what is shown, words that are not.
 ERRORS = {

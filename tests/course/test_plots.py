@@ -7,8 +7,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from grading import course, picture
-from grading.files import read_source
+from grading.authoring import picture
+from grading.course import chapters as course
+from grading.course.files import read_source
 from meintorch import Value, make_moons, plots
 from meintorch.draw import draw
 from tests.course.cells import svg_of, words

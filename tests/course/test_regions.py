@@ -5,10 +5,10 @@ import textwrap
 
 import pytest
 
-from grading.course import REFERENCE, chapters
-from grading.files import read_source
-from grading.regions import body_source, fill, find_regions, is_stub, locate, put
-from grading.stubs import stub_of, stub_tree
+from grading.course.chapters import REFERENCE, chapters
+from grading.course.files import read_source
+from grading.course.regions import body_source, fill, find_regions, is_stub, locate, put
+from grading.course.stubs import stub_of, stub_tree
 
 REFERENCE_CODE = textwrap.dedent(
     '''

@@ -5,9 +5,11 @@ import re
 
 import pytest
 
-from grading import course, stage, texts
-from grading.files import read_source
-from grading.report import grade
+from grading.course import chapters as course
+from grading.course import texts
+from grading.course.files import read_source
+from grading.runner import stage
+from grading.verdict.judge import grade
 from tests.course.conftest import answer, follow_the_texts
 from tests.course.test_answers import RIGHT
 

@@ -7,8 +7,9 @@ from importlib.machinery import SourceFileLoader
 
 import pytest
 
-from grading import course, launch, stage
-from grading.report import grade
+from grading.course import chapters as course
+from grading.runner import launch, stage
+from grading.verdict.judge import grade
 
 AUTOGRAD = course.find_chapter("02")
 TIMEOUT = 1.5

@@ -10,11 +10,13 @@ from functools import lru_cache
 import jupytext
 import pytest
 
-from grading import course, picture, texts
+from grading.authoring import picture
 from grading.cli import main
-from grading.files import read_source
-from grading.report import grade
-from grading.screen import sentence_of
+from grading.course import chapters as course
+from grading.course import texts
+from grading.course.files import read_source
+from grading.tutor.screen import sentence_of
+from grading.verdict.judge import grade
 from tests.course.cells import agree, cells, run_as_a_learner, words
 from tests.course.conftest import answer, follow_the_texts
 
@@ -88,7 +90,7 @@ def test_every_cell_runs_for_a_learner_who_has_come_to_it_and_every_result_is_ri
 @pytest.mark.parametrize("chapter", WITH_PICTURES, ids=lambda chapter: chapter.number)
 def test_the_pictures_of_a_chapter_are_what_its_cells_draw(chapter, ran):
     """The words are compared, without their digits: the last digit of a training differs from machine to machine."""
-    stale = "the picture is out of date: python -m grading.picture draws it anew"
+    stale = "the picture is out of date: python -m grading.authoring.picture draws it anew"
     assert len(ran(chapter).pictures) == len(picture.FOLLOWS.findall(read_source(chapter.text)))
     for there, drawn in ran(chapter).pictures:
         if there.startswith("!"):
@@ -203,7 +205,7 @@ def test_the_picture_in_the_readme_shows_what_the_grader_prints():
         shown = re.findall(r"<text[^>]*>(.*?)</text>", svg)
         return "".join(html.unescape(" ".join(shown)).split())
 
-    stale = "the picture is out of date: python -m grading.picture draws it anew"
+    stale = "the picture is out of date: python -m grading.authoring.picture draws it anew"
     assert letters(read_source(picture.PICTURE)) == letters(picture.draw()), stale
 
 

@@ -4,10 +4,10 @@ import ast
 
 import pytest
 
-from grading import verify
-from grading.course import TESTS
-from grading.files import read_source
-from grading.verify import CLAIMS, Outcome
+from grading.authoring import verify
+from grading.authoring.verify import CLAIMS, Outcome
+from grading.course.chapters import TESTS
+from grading.course.files import read_source
 
 
 def names_in(file: str) -> list[str]:

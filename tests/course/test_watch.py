@@ -12,9 +12,10 @@ import time
 
 import pytest
 
-from grading import course, watch
-from grading.files import read_source
-from grading.report import grade
+from grading.course import chapters as course
+from grading.course.files import read_source
+from grading.tutor import watch
+from grading.verdict.judge import grade
 from tests.course.conftest import answer
 
 PATIENCE = 60.0  # seconds, for a busy machine
@@ -86,7 +87,10 @@ def watching(checkout):
 
 
 CHECKS_OF_ADD = sum(check.task == "02.1" and not check.goal for check in course.find_chapter("02").checks)
-WITHOUT_FORK = ("-c", "import sys; from grading import cli, warm; warm.available = lambda: False; sys.exit(cli.main())")
+WITHOUT_FORK = (
+    "-c",
+    "import sys; from grading import cli; from grading.runner import warm; warm.available = lambda: False; sys.exit(cli.main())",
+)
 
 
 @pytest.mark.parametrize("way", [(), ("--poll",), WITHOUT_FORK], ids=["as it is", "polling", "without fork"])

@@ -1,0 +1,1 @@
+"""For those who write the course: stubs, audits, pictures and proofs."""

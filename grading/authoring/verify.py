@@ -1,0 +1,109 @@
+"""Proves the course, for its maintainers: runs its own tests and prints what they have shown, a line for each claim."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from grading.course.chapters import ROOT, TESTS, GraderError
+from grading.tutor import screen
+
+# In this order: a file of tests/course, and what its tests show. The name of a test begins with the second word.
+CLAIMS = {
+    "test_milestones.py": {
+        "test_the_reference": "the reference passes every check, --goal too",
+        "test_stubs_fail": 'stubs fail every check for the reason "to do"',
+        "test_a_chapter_solved_but_for": "solved but for one task: that one is to do",
+        "": "chapters keep to their measure",
+    },
+    "test_texts.py": {"": "solutions, cells and numbers in the texts fit"},
+    "test_answers.py": {
+        "test_a_mistake_fails": "known mistakes caught, each at its own task",
+        "test_a_mistake_is_named": "known mistakes named",
+        "test_a_right_answer": "right answers in other styles pass",
+        "": "there are enough of both",
+    },
+    "test_mutants.py": {
+        "test_of_a_sample": "a sample of machine-made mistakes is caught",
+        "": "the figures of all of them are up to date",
+    },
+}
+REST = "grader, engine and everything else"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    name: str
+    status: str  # passed, failed, skipped
+
+
+def verify() -> bool:
+    """Run all of tests/course, a file after the other. Returns whether everything has passed."""
+    failed: list[str] = []
+    screen.say()
+    others = sorted(path.name for path in (TESTS / "course").glob("test_*.py") if path.name not in CLAIMS)
+    for files, claims in [*(([name], claims) for name, claims in CLAIMS.items()), (others, {"": REST})]:
+        outcomes = _run([TESTS / "course" / name for name in files])
+        for claim, found in _by_claim(claims, outcomes):
+            show(claim, found, total=_total(claim, outcomes, found))
+            failed += [one.name for one in found if one.status == "failed"]
+    screen.say()
+    for name in failed:
+        screen.say("  ", ("failed", "bold red"), f"  {name}")
+    return not failed
+
+
+def show(claim: str, outcomes: list[Outcome], total: int) -> None:
+    """A line of the table: how many of how many, and whether that is all of them."""
+    passed = sum(one.status == "passed" for one in outcomes)
+    broken = not outcomes or any(one.status == "failed" for one in outcomes)
+    skipped = sum(one.status == "skipped" for one in outcomes)
+    label = ("failed    ", "bold red") if broken else ("passed    ", "green")
+    note = f", {skipped} skipped" if skipped else ""
+    screen.say("  ", label, claim.ljust(48), f"{passed} of {total - skipped}{note}")
+
+
+def _by_claim(claims: dict[str, str], outcomes: list[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
+    """The outcomes that belong to each claim: to the first whose words a test's name begins with."""
+    left = outcomes
+    for words, claim in claims.items():
+        yield claim, [one for one in left if one.name.startswith(words)]
+        left = [one for one in left if not one.name.startswith(words)]
+
+
+def _total(claim: str, outcomes: list[Outcome], found: list[Outcome]) -> int:
+    """Of how many? A mistake whose diagnosis names nothing yet has no test of its name, and counts all the same."""
+    if claim == "known mistakes named":
+        return sum(one.name.startswith("test_a_mistake_fails") for one in outcomes)
+    return len(found)
+
+
+def _run(files: list[Path]) -> list[Outcome]:
+    """Run test files in a process of their own, without plugins."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"--junitxml={report}",
+            *map(str, files),
+        ]
+        environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if not report.is_file():
+            raise GraderError(f"pytest could not run {files[0].name}:\n\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return [_outcome(case) for case in ElementTree.parse(report).iter("testcase")]
+
+
+def _outcome(case: ElementTree.Element) -> Outcome:
+    kinds = {child.tag for child in case}
+    status = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+    return Outcome(case.get("name"), status)

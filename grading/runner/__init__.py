@@ -1,0 +1,1 @@
+"""Runs tested code apart from the grader, on a copy, and says what happened. It judges nothing."""

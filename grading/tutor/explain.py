@@ -1,0 +1,51 @@
+"""`python grader.py explain`: after a chapter has passed, the reference with its reasons."""
+
+import ast
+import textwrap
+
+from grading.course import texts
+from grading.course.chapters import REFERENCE, Part
+from grading.course.files import read_source
+from grading.course.regions import find_definition
+from grading.tutor import screen
+from grading.verdict.judge import Report
+
+
+def show(report: Report) -> None:
+    """Print for every task of a report why the reference is as it is, and at the end what PyTorch does."""
+    shown, first = set(), {}
+    for one in report.tasks:
+        screen.say()
+        screen.say((f" {one.task.id} {one.task.title}", "bold"))
+        above = first.setdefault(one.task.parts, one.task)
+        if above is not one.task:
+            screen.say()
+            screen.paragraph(f"In the same place as {above.id}, above.")
+            continue
+        for part in one.task.parts:
+            screen.say()
+            reason = part.region.comment.replace("\n", " ")
+            screen.paragraph(reason[:1].upper() + reason[1:])
+            definition = part.region.qualname.removesuffix("._backward")
+            if (part.file, definition) not in shown:
+                shown.add((part.file, definition))
+                screen.say()
+                screen.say(f"   solutions/meintorch/{part.file}, line {part.region.line}")
+                screen.say()
+                for line in _source(part, definition):
+                    screen.say("      ", line)
+    if len(report.tasks) == len(report.chapter.tasks):
+        screen.say()
+        screen.say((" What PyTorch does", "bold"))
+        screen.say()
+        for block in texts.section(read_source(report.chapter.text), "What PyTorch does").split("\n\n"):
+            screen.paragraph(" ".join(block.split()))
+    screen.say()
+    screen.say(f" Yours beside it: python grader.py diff {report.asked}")
+    screen.say()
+
+
+def _source(part: Part, definition: str) -> list[str]:
+    source = read_source(REFERENCE / part.file)
+    node = find_definition(ast.parse(source), definition.split("."))
+    return textwrap.dedent("\n".join(source.split("\n")[node.lineno - 1 : node.end_lineno])).split("\n")

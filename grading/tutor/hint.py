@@ -1,0 +1,24 @@
+"""`python grader.py hint`: one rung of a task's ladder at a time."""
+
+from grading.course import texts
+from grading.course.chapters import Chapter, Task
+from grading.course.files import read_source
+from grading.tutor import memory, screen
+
+
+def show(chapter: Chapter, task: Task, number: str | None = None) -> None:
+    """Print the hint after the one that was shown last, or the one of that number.
+
+    Raises LookupError if there is no such hint.
+    """
+    rungs = texts.ladder(read_source(chapter.text), task.id)
+    shown = memory.recall("hints")
+    if number is None:
+        found = min(int(shown.get(task.id, 0)) + 1, len(rungs))
+    elif number.isdecimal() and 1 <= int(number) <= len(rungs):
+        found = int(number)
+    else:
+        raise LookupError(f"There is no hint {number}: {task.id} has 1 to {len(rungs)}, the last is the solution")
+    memory.remember("hints", {**shown, task.id: found})
+    rung = rungs[found - 1]
+    screen.show_hint(task, rung.title, rung.text, found, len(rungs))

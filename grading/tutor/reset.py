@@ -1,0 +1,94 @@
+"""`python grader.py reset`: a stub again, with a copy kept of what was there."""
+
+import os
+from pathlib import Path
+
+from grading.course.chapters import PACKAGE, REFERENCE, ROOT, Chapter, Task, chapters
+from grading.course.files import read_source, write_source
+from grading.course.regions import put
+from grading.course.stubs import stub_of
+from grading.runner.gradable import problem_in
+from grading.tutor import memory
+
+STUB_AGAIN = "is a stub again"
+
+
+class CannotReset(Exception):
+    """Nothing was changed. The text says why, and what to do."""
+
+
+def reset_task(task: Task) -> dict[str, str | None]:
+    """Put the stub of a task back. Returns the files that changed and where the old ones are kept."""
+    new = {}
+    for part in task.parts:
+        path = PACKAGE / part.file
+        skeleton = stub_of(read_source(REFERENCE / part.file))
+        if not path.is_file():
+            new[part.file] = skeleton
+            continue
+        problem = None if _parses(path) else problem_in(path, f"meintorch/{part.file}")
+        if problem:
+            where = f"{problem.file}, line {problem.line}" if problem.line else problem.file
+            raise CannotReset(
+                f"{where}: {problem.reason}\nWhile Python cannot read the file, task {task.id} cannot be found in it. "
+                f"Mend that line first, or have the whole file back as a stub: {_whole(task)}"
+            )
+        source = new.get(part.file, read_source(path))
+        try:
+            new[part.file] = put(source, part.region, part.region.stub(), skeleton)
+        except ValueError as error:
+            raise CannotReset(f"{error}\nTo have the whole file back as a stub: {_whole(task)}") from None
+    return exchange(new, STUB_AGAIN)
+
+
+def _whole(task: Task) -> str:
+    return f"python grader.py reset {task.id[:2]}"
+
+
+def reset_chapter(chapter: Chapter) -> dict[str, str | None]:
+    """Put the whole files of a chapter back. Returns the files that changed and where the old ones are kept."""
+    return exchange({name: stub_of(read_source(REFERENCE / name)) for name in chapter.files}, STUB_AGAIN)
+
+
+def reset_all() -> dict[str, str | None]:
+    """Put the files of all chapters back, as they came. Returns what `reset_chapter` does."""
+    files = [name for chapter in chapters() for name in chapter.files]
+    return exchange({name: stub_of(read_source(REFERENCE / name)) for name in files}, STUB_AGAIN)
+
+
+def _parses(path: Path) -> bool:
+    try:
+        compile(read_source(path), str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def exchange(new: dict[str, str], done_words: str) -> dict[str, str | None]:
+    """Write files, all old ones being kept first. Returns those that changed and where their old text is.
+
+    done_words  what is said of a file that was written where another could not be
+    """
+    changed = [name for name, source in new.items() if not _unchanged(PACKAGE / name, source)]
+    kept: dict[str, str | None] = {}
+    done: list[str] = []
+    try:
+        for name in changed:
+            path = PACKAGE / name
+            kept[name] = os.path.relpath(memory.keep(path), ROOT) if path.is_file() else None
+        for name in changed:
+            (PACKAGE / name).parent.mkdir(parents=True, exist_ok=True)
+            write_source(PACKAGE / name, new[name])
+            done.append(name)
+    except OSError as error:
+        lines = [f"meintorch/{name} {done_words}; what was there is kept in {kept[name]}" for name in done]
+        lines += [f"meintorch/{name} was left as it is" for name in changed if name not in done]
+        raise CannotReset("\n".join([f"Writing failed: {error}", *lines])) from None
+    return kept
+
+
+def _unchanged(path: Path, source: str) -> bool:
+    try:
+        return read_source(path) == source
+    except (OSError, UnicodeDecodeError):
+        return False

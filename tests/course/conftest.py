@@ -120,14 +120,22 @@ def checkout(tmp_path):
 
 
 def copy_the_course(target: Path) -> Path:
-    ignored = shutil.ignore_patterns("__pycache__", "course")
-    for name in ("chapters", "grading", "solutions", "tests"):
-        shutil.copytree(course.ROOT / name, target / name, ignore=ignored)
+    copy_the_folders(target)
     for name in ("grader.py", "pyproject.toml"):
         shutil.copy(course.ROOT / name, target / name)
     (target / "meintorch").mkdir()
     write_stubs.write(target / "meintorch")
     return target
+
+
+def copy_the_folders(target: Path) -> None:
+    """The folders of the course, this one left out."""
+
+    def ignored(folder, names):
+        return [name for name in names if name == "__pycache__" or Path(folder, name) == course.TESTS / "course"]
+
+    for name in ("chapters", "grading", "solutions", "tests"):
+        shutil.copytree(course.ROOT / name, target / name, ignore=ignored)
 
 
 @pytest.fixture

@@ -124,10 +124,8 @@ def test_a_chapter_that_there_is_not_gets_an_answer(grader, words, message):
 def solved(tmp_path_factory) -> Path:
     """A copy of the course with every task done, and its notebooks."""
     target = tmp_path_factory.mktemp("solved")
-    ignored = shutil.ignore_patterns("__pycache__", "course")
-    for name in ("chapters", "grading", "solutions", "tests"):
-        shutil.copytree(course.ROOT / name, target / name, ignore=ignored)
-    shutil.copytree(course.REFERENCE, target / "meintorch", ignore=ignored)
+    copy_the_folders(target)
+    shutil.copytree(course.REFERENCE, target / "meintorch", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(course.ROOT / "grader.py", target)
     subprocess.run([sys.executable, "grader.py", "notebook", "all"], cwd=target, check=True, stdout=subprocess.DEVNULL)
     return target

@@ -89,7 +89,8 @@ def watching(checkout):
 CHECKS_OF_ADD = sum(check.task == "02.1" and not check.goal for check in course.find_chapter("02").checks)
 WITHOUT_FORK = (
     "-c",
-    "import sys; from grading import cli; from grading.runner import warm; warm.available = lambda: False; sys.exit(cli.main())",
+    "import sys; from grading import cli; from grading.runner import warm\n"
+    "warm.available = lambda: False; sys.exit(cli.main())",
 )
 
 

@@ -1,8 +1,9 @@
 """Are the tests good enough? Every machine-made mistake has to be caught: `python -m grading.authoring.audit 04`.
 
-Without a number it takes all chapters; `--write` puts the figures into tests/course/mutants.md. Survivors are either
-killed by a better test or, where a mutant is as right as the reference, listed in tests/course/equivalent.md with the
-reason. Exit status 1 where a mutant survives that is not listed, or where one is listed that is caught or gone.
+Without a number it takes all chapters; `--write` puts the figures into tests/course/proofs/mutants.md. Survivors are
+either killed by a better test or, where a mutant is as right as the reference, listed in
+tests/course/proofs/equivalent.md with the reason. Exit status 1 where a mutant survives that is not listed, or where
+one is listed that is caught or gone.
 """
 
 import argparse
@@ -22,8 +23,8 @@ from grading.course.files import read_source
 from grading.runner import launch, stage, warm
 from grading.verdict.judge import temporary_folder
 
-EQUIVALENT = TESTS / "course" / "equivalent.md"
-FIGURES = TESTS / "course" / "mutants.md"
+EQUIVALENT = TESTS / "course" / "proofs" / "equivalent.md"
+FIGURES = TESTS / "course" / "proofs" / "mutants.md"
 TIMEOUT = 15.0  # seconds a test may take: a mutant that hangs is caught
 WORKERS = 2
 

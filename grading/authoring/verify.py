@@ -12,22 +12,24 @@ from xml.etree import ElementTree
 from grading.course.chapters import ROOT, TESTS, GraderError
 from grading.tutor import screen
 
+COURSE = TESTS / "course"
+
 # In this order: a file of tests/course, and what its tests show. The name of a test begins with the second word.
 CLAIMS = {
-    "test_milestones.py": {
+    "proofs/test_milestones.py": {
         "test_the_reference": "the reference passes every check, --goal too",
         "test_stubs_fail": 'stubs fail every check for the reason "to do"',
         "test_a_chapter_solved_but_for": "solved but for one task: that one is to do",
         "": "chapters keep to their measure",
     },
-    "test_texts.py": {"": "solutions, cells and numbers in the texts fit"},
-    "test_answers.py": {
+    "proofs/test_texts.py": {"": "solutions, cells and numbers in the texts fit"},
+    "corpora/test_answers.py": {
         "test_a_mistake_fails": "known mistakes caught, each at its own task",
         "test_a_mistake_is_named": "known mistakes named",
         "test_a_right_answer": "right answers in other styles pass",
         "": "there are enough of both",
     },
-    "test_mutants.py": {
+    "proofs/test_mutants.py": {
         "test_of_a_sample": "a sample of machine-made mistakes is caught",
         "": "the figures of all of them are up to date",
     },
@@ -45,9 +47,10 @@ def verify() -> bool:
     """Run all of tests/course, a file after the other. Returns whether everything has passed."""
     failed: list[str] = []
     screen.say()
-    others = sorted(path.name for path in (TESTS / "course").glob("test_*.py") if path.name not in CLAIMS)
+    others = sorted(path.relative_to(COURSE).as_posix() for path in COURSE.rglob("test_*.py"))
+    others = [name for name in others if name not in CLAIMS]
     for files, claims in [*(([name], claims) for name, claims in CLAIMS.items()), (others, {"": REST})]:
-        outcomes = _run([TESTS / "course" / name for name in files])
+        outcomes = _run([COURSE / name for name in files])
         for claim, found in _by_claim(claims, outcomes):
             show(claim, found, total=_total(claim, outcomes, found))
             failed += [one.name for one in found if one.status == "failed"]

@@ -40,7 +40,7 @@ def test_a_claim_fails_with_one_of_its_tests_or_without_any(capsys):
 def test_a_mistake_that_is_not_named_yet_counts_as_not_named():
     outcomes = [Outcome(f"test_a_mistake_fails_at_its_own_task[{i}]", "passed") for i in range(4)]
     outcomes += [Outcome(f"test_a_mistake_is_named[{i}]", "passed") for i in range(3)]
-    rows = {claim: (found, outcomes) for claim, found in verify._by_claim(CLAIMS["test_answers.py"], outcomes)}
+    rows = {claim: (found, outcomes) for claim, found in verify._by_claim(CLAIMS["corpora/test_answers.py"], outcomes)}
     found, _ = rows["known mistakes named"]
     assert (len(found), verify._total("known mistakes named", outcomes, found)) == (3, 4)
 

@@ -11,7 +11,7 @@ from grading.course.files import read_source
 from grading.runner import stage
 from grading.verdict.judge import grade
 from tests.course.conftest import answer, follow_the_texts
-from tests.course.test_answers import RIGHT
+from tests.course.corpora.test_answers import RIGHT
 
 CHAPTER = course.find_chapter("09")
 REVISITS = {task.id: task.revisits for task in CHAPTER.tasks if task.revisits}

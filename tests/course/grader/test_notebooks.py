@@ -18,7 +18,8 @@ from grading.course import stubs, texts
 from grading.course.files import read_source
 from grading.notebook import magics, notebook, reload
 from grading.tutor import memory
-from tests.course.cells import agree, cells, notes
+from tests.course.conftest import copy_the_folders
+from tests.course.proofs.cells import agree, cells, notes
 
 CHAPTERS = course.chapters()
 ADD = "self.grad += upstream\nother.grad += upstream"

@@ -17,8 +17,8 @@ from grading.course import texts
 from grading.course.files import read_source
 from grading.tutor.screen import sentence_of
 from grading.verdict.judge import grade
-from tests.course.cells import agree, cells, run_as_a_learner, words
 from tests.course.conftest import answer, follow_the_texts
+from tests.course.proofs.cells import agree, cells, run_as_a_learner, words
 
 CHAPTERS = course.chapters()
 EVERY_TASK = [task.id for chapter in CHAPTERS for task in chapter.tasks]

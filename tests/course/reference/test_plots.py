@@ -12,7 +12,7 @@ from grading.course import chapters as course
 from grading.course.files import read_source
 from meintorch import Value, make_moons, plots
 from meintorch.draw import draw
-from tests.course.cells import svg_of, words
+from tests.course.proofs.cells import svg_of, words
 
 MOONS = make_moons(20, seed=0)
 EPOCHS = [{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.0}]

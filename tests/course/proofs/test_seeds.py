@@ -19,7 +19,7 @@ from meintorch.mlp import MLP, hinge_loss
 from meintorch.tensor import Tensor, as_tensor, unbroadcast
 from meintorch.value import Value
 from tests._helpers import check_gradient
-from tests.course.test_oracle import arrays, compare, torch
+from tests.course.oracle.test_oracle import arrays, compare, torch
 
 # The first document: automatic differentiation with arrays.
 

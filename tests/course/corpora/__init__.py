@@ -1,0 +1,1 @@
+"""Known mistakes, right answers in other styles, hostile packages, and what must become of each."""

@@ -1,0 +1,1 @@
+"""The grader: its commands, its words, its limits."""

@@ -1,0 +1,1 @@
+"""The reference beside PyTorch, and beside central differences of random programs."""

@@ -9,7 +9,6 @@ one is listed that is caught or gone.
 import argparse
 import queue
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grading.authoring.mutants import Mutant, mutants_of
-from grading.course import regions
 from grading.course.chapters import REFERENCE, TESTS, Chapter, Check, GraderError, chapters, find_chapter
 from grading.course.files import read_source
-from grading.runner import launch, stage, warm
-from grading.verdict.judge import temporary_folder
+from grading.course.regions import fill
+from grading.runner import launch, warm
+from grading.runner.gradable import NotGradable
+from grading.runner.stage import Stage, build, temporary_folder
 
 EQUIVALENT = TESTS / "course" / "proofs" / "equivalent.md"
 FIGURES = TESTS / "course" / "proofs" / "mutants.md"
@@ -42,62 +42,69 @@ class Verdict:
 
 def audit(chapter: Chapter, mutants: Sequence[Mutant]) -> list[Verdict]:
     """Grade mutants of a chapter, two at a time."""
-    stages: queue.Queue[Path] = queue.Queue()
+    stages: queue.Queue[Stage] = queue.Queue()
     with temporary_folder() as folder:
         for number in range(WORKERS):
-            place = folder / str(number)
-            place.mkdir()
-            problem = stage.build(place, REFERENCE, chapter)
-            if problem is not None:
-                raise GraderError(f"the reference cannot be graded: {problem.reason}")
-            stages.put(place)
+            stages.put(_reference_on(folder / str(number), chapter))
 
         def verdict(mutant: Mutant) -> Verdict:
-            place = stages.get()
+            stage = stages.get()
             try:
-                return Verdict(mutant, _caught_by(place, chapter, mutant))
+                return Verdict(mutant, _caught_by(stage, chapter, mutant))
             finally:
-                shutil.copyfile(REFERENCE / mutant.part.file, place / "meintorch" / mutant.part.file)
-                stages.put(place)
+                stages.put(stage)
 
         with ThreadPoolExecutor(WORKERS) as pool:
             return list(pool.map(verdict, mutants))
 
 
-def _caught_by(place: Path, chapter: Chapter, mutant: Mutant) -> str:
-    source = regions.fill(read_source(REFERENCE / mutant.part.file), mutant.part.region, mutant.body)
-    (place / "meintorch" / mutant.part.file).write_text(source, encoding="utf-8")
+def _reference_on(folder: Path, chapter: Chapter) -> Stage:
+    made = build(folder, REFERENCE, chapter)
+    if isinstance(made, NotGradable):
+        raise GraderError(f"the reference cannot be graded: {made.reason}")
+    return made
+
+
+def _caught_by(stage: Stage, chapter: Chapter, mutant: Mutant) -> str:
+    file = mutant.part.file
+    mutated = {file: fill(read_source(REFERENCE / file), mutant.part.region, mutant.body)}
+    stage.lay_out(stage.package.with_sources({**_sources(chapter), **mutated}))
     plain = [check for check in chapter.checks if not check.goal]
-    if not _passes(place, chapter, [check for check in plain if check.task == mutant.task]):
+    if not _passes(stage, [check for check in plain if check.task == mutant.task]):
         return TASK
-    if not _passes(place, chapter, [check for check in plain if check.task != mutant.task]):
+    if not _passes(stage, [check for check in plain if check.task != mutant.task]):
         return CHAPTER
-    if not _passes_later(mutant, source, goal=False):
+    if not _passes_later(mutant, mutated, goal=False):
         return LATER
-    if not _passes(place, chapter, [check for check in chapter.checks if check.goal]):
+    if not _passes(stage, [check for check in chapter.checks if check.goal]):
         return GOAL
-    return SURVIVED if _passes_later(mutant, source, goal=True) else GOAL
+    return SURVIVED if _passes_later(mutant, mutated, goal=True) else GOAL
 
 
-def _passes_later(mutant: Mutant, source: str, goal: bool) -> bool:
+def _sources(chapter: Chapter) -> dict[str, str]:
+    """The files that a mutant of a chapter may have changed, as the reference has them."""
+    files = {part.file for task in chapter.tasks for part in task.parts}
+    return {name: read_source(REFERENCE / name) for name in files}
+
+
+def _passes_later(mutant: Mutant, mutated: dict[str, str], goal: bool) -> bool:
     """Where a later chapter goes back to the task, its reference is that chapter's as well."""
     for later in chapters():
         checks = [check for check in later.checks if check.revisits == mutant.task and check.goal == goal]
         if checks:
             with temporary_folder() as folder:
-                stage.build(folder, REFERENCE, later)
-                (folder / "meintorch" / mutant.part.file).write_text(source, encoding="utf-8")
-                if not _passes(folder, later, checks):
+                stage = _reference_on(folder, later)
+                stage.lay_out(stage.package.with_sources(mutated))
+                if not _passes(stage, checks):
                     return False
     return True
 
 
-def _passes(place: Path, chapter: Chapter, checks: list[Check]) -> bool:
-    def give_up(incident: launch.Result, results: dict[str, launch.Result]) -> list[launch.Result]:
-        return [incident, *[launch.Result(check.name, "error") for check in checks]]
-
-    run = launch.run(place, chapter, checks, TIMEOUT, give_up)
-    return run.import_problem is None and all(result.status == "passed" for result in run.results.values())
+def _passes(stage: Stage, checks: list[Check]) -> bool:
+    if not checks:
+        return True
+    outcomes = launch.run(stage, checks, TIMEOUT, warm.start).outcomes  # no run waits for NumPy: there are thousands
+    return all(check.name in outcomes and outcomes[check.name].status == "passed" for check in checks)
 
 
 def equivalents() -> set[tuple[str, str, str]]:
@@ -159,7 +166,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help=f"put the figures into {FIGURES.name}")
     options = parser.parse_args(arguments)
     wanted = [find_chapter(name) for name in options.chapter] or list(chapters())
-    launch.start_with(warm.start)  # thousands of runs: none of them waits for NumPy
     listed = frozenset(equivalents())
     found, complaints = [], []
     for chapter in wanted:

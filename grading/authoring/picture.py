@@ -19,8 +19,9 @@ from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source, write_source
 from grading.course.regions import fill
+from grading.runner.stage import temporary_folder
 from grading.tutor import screen
-from grading.verdict.judge import grade, temporary_folder
+from grading.verdict.judge import grade
 
 PICTURE = course.CHAPTERS / "pictures" / "session.svg"
 IMAGE = re.compile(r"!\[[^\]]*\]\((pictures/[\w.]+)\)")
@@ -37,7 +38,7 @@ def draw() -> str:
         package = folder / "meintorch"
         shutil.copytree(course.REFERENCE, package)
         _break(package)
-        screen.show_report(grade(course.find_chapter("02"), package), None)
+        screen.show_report(grade(course.find_chapter("02"), package))
     screen.draw_on(None)
     return console.export_svg(title="meintorch", unique_id="session")
 

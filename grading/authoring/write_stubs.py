@@ -30,8 +30,8 @@ def edited(package: Path = PACKAGE) -> list[str]:
             continue
         source = read_source(path)
         for region in find_regions(read_source(REFERENCE / name)):
-            place = locate(source, region)
-            if place is not None and not is_stub(place):
+            block = locate(source, region)
+            if block is not None and not is_stub(block):
                 reasons.append(f"{name}: task {region.task} is no longer a stub")
     git = ["git", "-C", str(ROOT), "status", "--porcelain", "--", str(package)]
     try:
@@ -55,3 +55,22 @@ def write(package: Path = PACKAGE) -> list[str]:
     for data in sorted(REFERENCE.rglob("*.npz")):
         shutil.copyfile(data, package / data.relative_to(REFERENCE))
     return changed
+
+
+def show_differences() -> bool:
+    """Print which files are not the stubs of the reference. Returns whether there are none."""
+    lines = differences()
+    print("\n".join(lines) if lines else "meintorch/ equals the stubs of solutions/.")
+    return not lines
+
+
+def write_and_show() -> bool:
+    """Write the stubs, unless somebody has worked on them. Returns whether they were written."""
+    reasons = edited()
+    if reasons:
+        print("Nothing was written, because meintorch/ has been worked on:")
+        print("\n".join(f"  {reason}" for reason in reasons))
+        return False
+    changed = write()
+    print("\n".join(f"written: meintorch/{name}" for name in changed) or "Nothing has changed.")
+    return True

@@ -39,6 +39,11 @@ class Task:
     parts: tuple[Part, ...]
     revisits: str | None = None  # of a task with the title "Back to 02.3: ...": "02.3"
 
+    @property
+    def files(self) -> list[str]:
+        """The files of the package that it is answered in."""
+        return list(dict.fromkeys(part.file for part in self.parts))
+
 
 @dataclass(frozen=True)
 class Check:
@@ -81,7 +86,7 @@ class Chapter:
     @property
     def files(self) -> list[str]:
         """The files of the package that hold the chapter's own tasks."""
-        return list(dict.fromkeys(part.file for task in self.tasks if not task.revisits for part in task.parts))
+        return list(dict.fromkeys(name for task in self.tasks if not task.revisits for name in task.files))
 
 
 @lru_cache(maxsize=1)
@@ -126,6 +131,11 @@ def find_task(name: str) -> tuple[Chapter, Task]:
             return chapter, task
     ids = ", ".join(task.id for task in chapter.tasks)
     raise LookupError(f"There is no task {name}. Chapter {chapter.number} has: {ids}.")
+
+
+def find(name: str) -> tuple[Chapter, Task | None]:
+    """Return what "02" or "02.2" speaks of: a chapter, and the task if it is one. Raises LookupError."""
+    return find_task(name) if "." in name else (find_chapter(name), None)
 
 
 def order(task: str) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Place:
+class Block:
     """Lines first..last (1-based, inclusive) of a region in some file. Empty where last < first."""
 
     first: int
@@ -114,7 +114,7 @@ def without_answers(source: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def locate(source: str, region: Region) -> Place | None:
+def locate(source: str, region: Region) -> Block | None:
     """Find a region in a learner's source, whether or not its comment is still there.
 
     Returns None where it cannot be told apart from the rest: the function is missing, its parameters have other names,
@@ -148,7 +148,7 @@ def locate(source: str, region: Region) -> Place | None:
         # Comments at the end of the block belong to it.
         while last < len(lines) and _is_comment_at(lines[last], function.body[0].col_offset):
             last += 1
-    return Place(before + 1, last, _indent_of(source, function.body[0]), tuple(body[start:stop]))
+    return Block(before + 1, last, _indent_of(source, function.body[0]), tuple(body[start:stop]))
 
 
 def dump(node: ast.AST) -> str:
@@ -180,22 +180,22 @@ def definition_line(source: str, qualname: str) -> int | None:
     return None
 
 
-def is_stub(place: Place) -> bool:
+def is_stub(block: Block) -> bool:
     """Is there nothing but `raise NotImplementedError`, `pass` and bare constants?"""
     return all(
         isinstance(statement, ast.Pass)
         or (isinstance(statement, ast.Raise) and "NotImplementedError" in ast.dump(statement))
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-        for statement in place.statements
-    ) and any(isinstance(statement, ast.Raise) for statement in place.statements)
+        for statement in block.statements
+    ) and any(isinstance(statement, ast.Raise) for statement in block.statements)
 
 
 def fill(source: str, region: Region, text: str) -> str:
     """Put `text` (dedented statements, comments included) in the place of a region whose place is known."""
-    place = locate(source, region)
-    if place is None:
+    block = locate(source, region)
+    if block is None:
         raise ValueError(f"task {region.task} is not found in {region.qualname}")
-    return _splice(source, place.first, place.last, _indented(text, place.indent))
+    return _splice(source, block.first, block.last, _indented(text, block.indent))
 
 
 def put(source: str, region: Region, text: str, skeleton: str) -> str:
@@ -248,9 +248,9 @@ def raising(source: str, region: Region) -> str:
     return _splice(source, line, line - 1, raised)
 
 
-def body_source(source: str, place: Place) -> str:
-    """The text at a place, dedented, without the task's own comment."""
-    lines = source.split("\n")[place.first - 1 : place.last]
+def body_source(source: str, block: Block) -> str:
+    """The text of a block, dedented, without the task's own comment."""
+    lines = source.split("\n")[block.first - 1 : block.last]
     while lines and (not lines[0].strip() or TASK_COMMENT.match(lines[0].strip())):
         lines.pop(0)
     return textwrap.dedent("\n".join(lines)).strip("\n") + "\n"

@@ -18,3 +18,9 @@ def stub_tree() -> dict[str, str]:
     return {
         path.relative_to(REFERENCE).as_posix(): stub_of(read_source(path)) for path in sorted(REFERENCE.rglob("*.py"))
     }
+
+
+@lru_cache(maxsize=64)
+def skeleton(name: str) -> str:
+    """The stub of a file of the reference, by its path within the package ("tensor.py")."""
+    return stub_of(read_source(REFERENCE / name))

@@ -10,10 +10,11 @@ import textwrap
 
 from IPython import get_ipython
 
-from grading.course.chapters import PACKAGE, REFERENCE, ROOT, Part, Task, find_task
+from grading.course.chapters import PACKAGE, ROOT, Part, Task, find_task
 from grading.course.files import read_source, write_source
+from grading.course.place import Place
 from grading.course.regions import TASK_COMMENT, locate, put
-from grading.course.stubs import stub_of
+from grading.course.stubs import skeleton
 from grading.notebook.reload import Follower
 from grading.runner.gradable import problem_in
 from grading.tutor import memory
@@ -76,8 +77,8 @@ def task(line: str, cell: str) -> None:
     name, part = _part(line.split())
     path = PACKAGE / part.file
     old, new = _composed(part, cell)
-    place = locate(new, part.region)
-    where = f"meintorch/{part.file}, line {place.line}"
+    block = locate(new, part.region)
+    where = Place(f"meintorch/{part.file}", block.line if block else None)
     if old == new:
         print(f"{where}: this is there already.")
     else:
@@ -133,16 +134,15 @@ def _composed(part: Part, cell: str) -> tuple[str, str]:
     cell = cell.strip("\n") + "\n"
     if not TASK_COMMENT.match(cell):  # the task's own comment stays
         cell = part.region.answer().removesuffix(part.region.body) + cell
-    skeleton = stub_of(read_source(REFERENCE / part.file))
+    given = skeleton(part.file)
     if not path.is_file():
-        return "", put(skeleton, part.region, cell, skeleton)
+        return "", put(given, part.region, cell, given)
     problem = problem_in(path, name)
     if problem:
-        line = f", line {problem.line}" if problem.line else ""
-        raise Stop(f"{problem.file}{line}: {problem.reason}\nMend that first. Nothing was written.")
+        raise Stop(f"{problem.place}: {problem.reason}\nMend that first. Nothing was written.")
     source = read_source(path)
     try:
-        composed = put(source, part.region, cell, skeleton)
+        composed = put(source, part.region, cell, given)
         compile(composed, name, "exec", dont_inherit=True)  # finds more, such as a return where none may stand
     except (SyntaxError, ValueError) as error:
         raise Stop(f"{error}\nNothing was written.") from None

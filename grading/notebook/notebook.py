@@ -1,6 +1,7 @@
 """`python grader.py notebook`: a chapter's text as a notebook, beside it in chapters/."""
 
 import os
+from collections.abc import Sequence
 
 import jupytext
 import nbformat
@@ -8,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from grading.course.chapters import ROOT, Chapter
 from grading.course.files import read_source, write_source
-from grading.tutor import memory
+from grading.tutor import memory, screen
 
 FIRST = '''# Run this cell first. It finds your package, and notices when you change it.
 import sys
@@ -75,3 +76,16 @@ def write(chapter: Chapter) -> tuple[str, str | None]:
         kept = os.path.relpath(memory.keep(path), ROOT)
     write_source(path, new)
     return path.relative_to(ROOT).as_posix(), kept
+
+
+def write_and_show(chapters: Sequence[Chapter]) -> None:
+    """Write the notebooks of chapters, and print where they are."""
+    screen.say()
+    for chapter in chapters:
+        place, kept = write(chapter)
+        screen.say(f" written: {place}")
+        if kept:
+            screen.say(f" The notebook that was there is kept in {kept}")
+    screen.say()
+    screen.say(f" Open it in your editor, or: jupyter lab --notebook-dir=. {place}")
+    screen.say()

@@ -1,12 +1,15 @@
 """Can a package be run at all? Syntax, encoding and forbidden imports are looked at before anything runs."""
 
 import ast
+import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from grading.course.chapters import chapters
 from grading.course.files import as_source, bytecode
+from grading.course.place import Place
 from grading.course.regions import parsed
 
 FORBIDDEN = ("torch", "jax", "jaxlib", "tinygrad", "tensorflow", "keras", "autograd")
@@ -16,12 +19,10 @@ HIDDEN = ("solutions", "grading", "grader")
 @dataclass(frozen=True)
 class NotGradable:
     reason: str
-    file: str  # "meintorch/tensor.py"
-    line: int | None = None
-    source: str = ""  # the line itself, and a caret under the place
+    place: Place  # its source: the line itself, and perhaps a caret under what is wrong in it
 
-    def as_json(self) -> dict:
-        return {"reason": self.reason, "location": {"file": self.file, "line": self.line}}
+    def as_json(self) -> dict[str, object]:
+        return {"reason": self.reason, "location": self.place.as_json()}
 
 
 def problem_in(path: Path, name: str) -> NotGradable | None:
@@ -33,22 +34,24 @@ def problem_in(path: Path, name: str) -> NotGradable | None:
 def problem_of(data: bytes, name: str) -> NotGradable | None:
     """What `problem_in` returns, for what is in the file."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return NotGradable("The file is saved as UTF-16. Save it as UTF-8 in your editor.", name)
+        return NotGradable("The file is saved as UTF-16. Save it as UTF-8 in your editor.", Place(name))
     try:
         source = as_source(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return NotGradable("This line has a character that is not UTF-8. Save the file as UTF-8.", name, line)
+        return NotGradable("This line has a character that is not UTF-8. Save the file as UTF-8.", Place(name, line))
     if "\0" in source:
         line = source.count("\n", 0, source.index("\0")) + 1
-        return NotGradable("This line has a NUL byte in it, which Python does not accept. Delete it.", name, line)
+        return NotGradable(
+            "This line has a NUL byte in it, which Python does not accept. Delete it.", Place(name, line)
+        )
     try:
         bytecode(data)  # finds more than the parser alone: a return outside of a function
         tree = parsed(source)
     except SyntaxError as error:
-        return NotGradable(_explain(error, source), name, error.lineno, _pointed(source, error))
+        return NotGradable(_explain(error, source), Place(name, error.lineno, source=_pointed(source, error)))
     except (RecursionError, MemoryError):
-        return NotGradable("An expression in this file is nested too deeply for Python.", name)
+        return NotGradable("An expression in this file is nested too deeply for Python.", Place(name))
     for node in ast.walk(tree):
         for module in _imported(node):
             if module in FORBIDDEN:
@@ -57,8 +60,29 @@ def problem_of(data: bytes, name: str) -> NotGradable | None:
                 reason = f"Code of yours cannot import {module}: your package has to work on its own."
             else:
                 continue
-            return NotGradable(reason, name, node.lineno, source.split("\n")[node.lineno - 1])
+            return NotGradable(reason, Place(name, node.lineno, source=source.split("\n")[node.lineno - 1]))
     return None
+
+
+def no_package_in(folder: Path) -> str:
+    """Why there is no package to check in a folder, and where there is one; "" if it has any file of the course's."""
+    names = {name for chapter in chapters() for name in chapter.files}
+
+    def is_package(place: Path) -> bool:
+        return any(os.path.isfile(place / name) for name in names)
+
+    if is_package(folder):
+        return ""
+    above = folder.parent if folder.is_file() else folder.absolute().parent
+    near = [place for pattern in ("*", "*/*") for place in sorted(folder.glob(pattern)) if is_package(place)]
+    near = sorted(near, key=lambda place: place.name != "meintorch") + [above] * is_package(above)
+    if near:
+        return f"the package is in {near[0]}: --package {near[0]}"
+    if folder.is_file():
+        return "that is a file, and a folder is wanted"
+    if not folder.is_dir():
+        return "there is no such folder"
+    return "there is no Python file of the course in that folder, such as value.py"
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -6,13 +6,19 @@ Nothing that a learner's code does to the stage reaches the repository, and noth
 
 import contextlib
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from grading.course.chapters import PACKAGE, REFERENCE, TESTS, Chapter, chapters
-from grading.course.files import bytecode, read_source
-from grading.course.stubs import stub_of
+from grading.course.files import as_source, bytecode
+from grading.course.package import Package
+from grading.course.place import Place
+from grading.course.stubs import skeleton
 from grading.runner.gradable import NotGradable, problem_of
 
 INI = """[pytest]
@@ -22,8 +28,24 @@ markers =
 """
 
 
-def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
-    """Copy `package` and the tests of `chapter` to the folder `stage`. Return why it cannot be graded, or None.
+@dataclass
+class Stage:
+    """A folder with a chapter's tests and a package. Which one that is may change from run to run."""
+
+    folder: Path
+    chapter: Chapter
+    package: Package
+
+    def lay_out(self, package: Package) -> None:
+        """Let the following runs have another package."""
+        for name, source in package.sources.items():
+            if source is not self.package.sources.get(name) and source != self.package.sources.get(name):
+                _write(str(self.folder / "meintorch" / name), source.encode())
+        self.package = package
+
+
+def build(folder: Path, package: Path, chapter: Chapter) -> Stage | NotGradable:
+    """Make a stage of an empty folder: copy `package` and the tests of `chapter`. Or return why it cannot be graded.
 
     The files of later chapters come from the stubs, so that a slip there breaks nothing here.
     """
@@ -32,52 +54,46 @@ def build(stage: Path, package: Path, chapter: Chapter) -> NotGradable | None:
     files = {name: data for name, data in files.items() if name.partition("/")[0] not in given}  # not a folder of it
     for other in chapters():
         for name in other.files:
-            if name not in files and name not in given:
-                task = next(task for task in other.tasks if any(part.file == name for part in task.parts))
-                fix = f" To have its stub again: python grader.py reset {task.id}" if package == PACKAGE else ""
-                what = "is missing."
-                if (package / name).is_symlink():
-                    what = "is a link, and only files are graded."
-                elif (package / name).is_dir():
-                    what, fix = "is a folder. Give that another name, and save your code in a file of this name.", ""
-                return NotGradable(f"The file {what}{fix}", f"meintorch/{name}")
-            if name in files and (problem := problem_of(files[name], f"meintorch/{name}")):
+            problem = None
+            if name in files:
+                problem = problem_of(files[name], f"meintorch/{name}")
+            elif name not in given:
+                problem = _missing(package, name, next(task.id for task in other.tasks if name in task.files))
+            if problem:
                 return problem
-    files = {f"meintorch/{name}": data for name, data in {**files, **given}.items()}
-    for path in [TESTS / "__init__.py", TESTS / "_helpers.py", TESTS / "_canaries.py", chapter.tests]:
-        files[f"tests/{path.name}"] = path.read_bytes()
-    files["pytest.ini"] = INI.encode()
-    for folder in {os.path.dirname(name) for name in files}:
-        (stage / folder / "__pycache__").mkdir(parents=True, exist_ok=True)
-    (stage / "scratch").mkdir()  # what the tested code may write to
-    for name, data in files.items():
-        _write(os.path.join(stage, name), data)
-    return None
+    files.update(given)
+    _write_all(folder, files, chapter)
+    sources = {name: as_source(data) for name, data in files.items() if name in _with_answers()}
+    return Stage(folder, chapter, Package(sources))
+
+
+def _missing(package: Path, name: str, task: str) -> NotGradable:
+    """Why a file of the package is not there. `task` is one that is answered in it."""
+    fix = f" To have its stub again: python grader.py reset {task}" if package == PACKAGE else ""
+    what = "is missing."
+    if (package / name).is_symlink():
+        what = "is a link, and only files are graded."
+    elif (package / name).is_dir():
+        what, fix = "is a folder. Give that another name, and save your code in a file of this name.", ""
+    return NotGradable(f"The file {what}{fix}", Place(f"meintorch/{name}"))
+
+
+def _with_answers() -> set[str]:
+    """The files of the package in which tasks are answered."""
+    return {name for chapter in chapters() for name in chapter.files}
 
 
 @lru_cache(maxsize=1)
 def given_files(chapter: Chapter) -> dict[str, bytes]:
     """What is not the learner's in this chapter: the reference's files without tasks and the later chapters' stubs."""
-    written_in = {name: one.number for one in chapters() for name in one.files}
-    found = {path.name: path.read_bytes() for path in REFERENCE.glob("*.npz")}
+    written_in = {name: other.number for other in chapters() for name in other.files}
+    given = {path.name: path.read_bytes() for path in REFERENCE.glob("*.npz")}
     for name, path in package_files(REFERENCE).items():
         if name not in written_in:
-            found[name] = path.read_bytes()
+            given[name] = path.read_bytes()
         elif written_in[name] > chapter.number:
-            found[name] = stub_of(read_source(path)).encode()
-    return found
-
-
-def _write(path: str, data: bytes) -> None:
-    """Write a file, and beside a Python file its bytecode: what an earlier stage had too is not compiled again."""
-    with open(path, "wb") as file:
-        file.write(data)
-    if path.endswith(".py"):
-        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # seen by whoever imports it
-            kept = bytecode(data)
-            folder, name = os.path.split(path)
-            with open(f"{folder}/__pycache__/{name[:-3]}.{sys.implementation.cache_tag}.pyc", "wb") as file:
-                file.write(kept)
+            given[name] = skeleton(name).encode()
+    return given
 
 
 def package_files(package: Path) -> dict[str, Path]:
@@ -90,3 +106,40 @@ def package_files(package: Path) -> dict[str, Path]:
             if path.suffix == ".py" and path.is_file() and not path.is_symlink():
                 found[path.relative_to(package).as_posix()] = path
     return found
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder of one's own that is gone afterwards, even where something in it is locked for a moment."""
+    folder = Path(tempfile.mkdtemp(prefix="meintorch-")).resolve()
+    try:
+        yield folder
+    finally:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:  # also where Ctrl-C comes in the middle of that
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_all(folder: Path, package: dict[str, bytes], chapter: Chapter) -> None:
+    files = {f"meintorch/{name}": data for name, data in package.items()}
+    for path in [TESTS / "__init__.py", TESTS / "_helpers.py", TESTS / "_canaries.py", chapter.tests]:
+        files[f"tests/{path.name}"] = path.read_bytes()
+    files["pytest.ini"] = INI.encode()
+    for name in {os.path.dirname(name) for name in files}:
+        (folder / name / "__pycache__").mkdir(parents=True, exist_ok=True)
+    (folder / "scratch").mkdir()  # what the tested code may write to
+    for name, data in files.items():
+        _write(os.path.join(folder, name), data)
+
+
+def _write(path: str, data: bytes) -> None:
+    """Write a file, and beside a Python file its bytecode: what an earlier stage had too is not compiled again."""
+    with open(path, "wb") as file:
+        file.write(data)
+    if path.endswith(".py"):
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # seen by whoever imports it
+            kept = bytecode(data)
+            folder, name = os.path.split(path)
+            with open(f"{folder}/__pycache__/{name[:-3]}.{sys.implementation.cache_tag}.pyc", "wb") as file:
+                file.write(kept)

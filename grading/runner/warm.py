@@ -10,8 +10,10 @@ import signal
 import socket
 import subprocess
 import threading
+from typing import Any
 
 from grading.runner import launch
+from grading.runner.launch import Process
 
 
 def available() -> bool:
@@ -21,7 +23,7 @@ def available() -> bool:
 _of_thread = threading.local()
 
 
-def start(config: dict) -> "subprocess.Popen | Forked":
+def start(config: dict[str, Any]) -> Process:
     """What `launch.start` does, in a fork of a process that this thread keeps for that. For many runs in a row."""
     if not available():
         return launch.start(config)
@@ -32,7 +34,7 @@ def start(config: dict) -> "subprocess.Popen | Forked":
         return _of_thread.warm.start(config)
 
 
-def start_after_the_first(config: dict) -> "subprocess.Popen | Forked":
+def start_after_the_first(config: dict[str, Any]) -> Process:
     """What `start` does, from the second run of this thread on: most commands have one alone."""
     if not getattr(_of_thread, "begun", False):
         _of_thread.begun = True
@@ -53,7 +55,7 @@ def let_go() -> None:
 class Warm:
     """The waiting process. It ends when this one does: its end of the socket closes then."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.line, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
@@ -66,7 +68,7 @@ class Warm:
             )
         self.words = self.line.makefile("rb", buffering=0)  # so that nothing waits in a buffer that select does not see
 
-    def start(self, config: dict) -> "Forked":
+    def start(self, config: dict[str, Any]) -> "Forked":
         """Fork, and run the tests there that `config` names. Raises OSError or ValueError if the process is gone."""
         return Forked(self, config)
 
@@ -80,7 +82,7 @@ class Warm:
 class Forked:
     """A run in a forked process, with as much of subprocess.Popen as the grader needs."""
 
-    def __init__(self, warm: Warm, config: dict):
+    def __init__(self, warm: Warm, config: dict[str, Any]):
         self.warm, self.returncode, self.lock = warm, None, threading.Lock()
         (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
         self.stdout, self.stderr = os.fdopen(out, "rb"), os.fdopen(err, "rb")

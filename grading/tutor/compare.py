@@ -3,28 +3,29 @@
 import ast
 import shutil
 from itertools import zip_longest
-from pathlib import Path
 
-from grading.course.chapters import REFERENCE, Task
-from grading.course.files import read_source
-from grading.course.regions import body_source, dump, locate
+from grading.course.chapters import Part, Task
+from grading.course.package import Package
+from grading.course.regions import body_source, dump
 from grading.tutor import screen
-from grading.verdict.judge import Report
+from grading.verdict.results import Report
 
 
-def show(report: Report, package: Path, spoil: bool = False) -> None:
+def show(report: Report, spoil: bool = False) -> None:
     """Print what passed beside the reference, and, if it is to be spoiled, the rest too."""
-    hidden, shown = [], {}
-    for one in report.tasks:
-        if one.status == "passed" or spoil:
-            above = shown.setdefault(one.task.parts, one.task)
-            if above is one.task:
-                show_task(one.task, package)
-            else:
-                screen.say()
-                screen.say((f" {one.task.id} {one.task.title}", "bold"), f"   the same place as {above.id}, above")
+    hidden: list[str] = []
+    shown: dict[tuple[Part, ...], Task] = {}
+    for task_report in report.tasks:
+        task = task_report.task
+        if task_report.status != "passed" and not spoil:
+            hidden.append(task.id)
+            continue
+        above = shown.setdefault(task.parts, task)
+        if above is task:
+            show_task(task, report.package)
         else:
-            hidden.append(one.task.id)
+            screen.say()
+            screen.say((f" {task.id} {task.title}", "bold"), f"   the same place as {above.id}, above")
     screen.say()
     if hidden:
         screen.paragraph(f"Not shown, because not passed yet: {', '.join(hidden)}")
@@ -32,25 +33,30 @@ def show(report: Report, package: Path, spoil: bool = False) -> None:
         screen.say()
 
 
-def show_task(task: Task, package: Path) -> None:
+def show_task(task: Task, package: Package) -> None:
     """Print every part of a task: two columns where the terminal is wide enough, one above the other elsewhere."""
     for part in task.parts:
-        reference = read_source(REFERENCE / part.file)
-        theirs = body_source(reference, locate(reference, part.region))
-        source = read_source(package / part.file)
-        place = locate(source, part.region)
+        theirs, block = part.region.body, package.block(part)
         screen.say()
         screen.say((f" {task.id} {task.title}", "bold"), f"   {part.region.qualname}")
         screen.say()
-        if place is None:
+        if block is None:
             screen.paragraph(f"This was not found in your {part.file}, or the given lines around it were changed.")
             _column("the reference", theirs)
             continue
-        yours = body_source(source, place)
-        if dump(ast.parse(yours)) == dump(ast.parse(theirs)):
+        yours = body_source(package.sources[part.file], block)
+        if _are_the_same(yours, theirs):
             _column("yours, the same as the reference", yours)
         else:
-            _beside(f"yours, line {place.line}", yours, f"the reference, line {part.region.line}", theirs)
+            _beside(f"yours, line {block.line}", yours, f"the reference, line {part.region.line}", theirs)
+
+
+def _are_the_same(yours: str, theirs: str) -> bool:
+    """But for comments and white space."""
+    try:
+        return dump(ast.parse(yours)) == dump(ast.parse(theirs))
+    except SyntaxError:  # a text of several lines is in it, and keeps the rest from being moved to the left
+        return False
 
 
 def _beside(left_title: str, left: str, right_title: str, right: str) -> None:
@@ -62,8 +68,8 @@ def _beside(left_title: str, left: str, right_title: str, right: str) -> None:
         _column(right_title, right)
         return
     screen.say("   ", (left_title.ljust(width + 3), "bold"), (right_title, "bold"))
-    for one, other in zip_longest(left.rstrip("\n").split("\n"), right.rstrip("\n").split("\n"), fillvalue=""):
-        screen.say("   ", one.ljust(width + 3), other)
+    for yours, theirs in zip_longest(left.rstrip("\n").split("\n"), right.rstrip("\n").split("\n"), fillvalue=""):
+        screen.say("   ", yours.ljust(width + 3), theirs)
 
 
 def _column(title: str, text: str) -> None:

@@ -8,11 +8,24 @@ from importlib.metadata import PackageNotFoundError, version
 from grading.course import chapters as course
 from grading.course.chapters import GraderError
 from grading.runner.gradable import problem_in
-from grading.tutor import memory
+from grading.tutor import memory, screen
 from grading.verdict.judge import grade
 
 LIBRARIES = {"numpy": 2, "pytest": 9, "rich": 0}
 INSTALL = "In the course's folder: python -m pip install -e ."
+
+
+def show() -> bool:
+    """Print what was found. Returns whether everything is as it should be."""
+    screen.say()
+    healthy = True
+    for name, problem, detail in examine():
+        healthy = healthy and not problem
+        screen.say("  ", ("problem" if problem else "good", "bold red" if problem else "green"), f"   {name}: {detail}")
+        if problem:
+            screen.paragraph(problem, indent=12)
+    screen.say()
+    return healthy
 
 
 def examine() -> Iterator[tuple[str, str, str]]:
@@ -50,8 +63,7 @@ def _package() -> tuple[str, str, str]:
                 return "your package", fix, f"missing: {name}"
             problem = problem_in(path, name)
             if problem:
-                place = f"{name}, line {problem.line}" if problem.line else name
-                return "your package", f"{problem.reason} {fix}", place
+                return "your package", f"{problem.reason} {fix}", str(problem.place)
     return "your package", "", "every file is there and can be read"
 
 

@@ -4,36 +4,28 @@ import ast
 import textwrap
 
 from grading.course import texts
-from grading.course.chapters import REFERENCE, Part
+from grading.course.chapters import REFERENCE, Part, Task
 from grading.course.files import read_source
 from grading.course.regions import find_definition
 from grading.tutor import screen
-from grading.verdict.judge import Report
+from grading.verdict.results import Report
 
 
 def show(report: Report) -> None:
     """Print for every task of a report why the reference is as it is, and at the end what PyTorch does."""
-    shown, first = set(), {}
-    for one in report.tasks:
+    shown: set[tuple[str, str]] = set()
+    first: dict[tuple[Part, ...], Task] = {}
+    for task_report in report.tasks:
+        task = task_report.task
         screen.say()
-        screen.say((f" {one.task.id} {one.task.title}", "bold"))
-        above = first.setdefault(one.task.parts, one.task)
-        if above is not one.task:
+        screen.say((f" {task.id} {task.title}", "bold"))
+        above = first.setdefault(task.parts, task)
+        if above is task:
+            for part in task.parts:
+                _show_part(part, shown)
+        else:
             screen.say()
             screen.paragraph(f"In the same place as {above.id}, above.")
-            continue
-        for part in one.task.parts:
-            screen.say()
-            reason = part.region.comment.replace("\n", " ")
-            screen.paragraph(reason[:1].upper() + reason[1:])
-            definition = part.region.qualname.removesuffix("._backward")
-            if (part.file, definition) not in shown:
-                shown.add((part.file, definition))
-                screen.say()
-                screen.say(f"   solutions/meintorch/{part.file}, line {part.region.line}")
-                screen.say()
-                for line in _source(part, definition):
-                    screen.say("      ", line)
     if len(report.tasks) == len(report.chapter.tasks):
         screen.say()
         screen.say((" What PyTorch does", "bold"))
@@ -45,7 +37,24 @@ def show(report: Report) -> None:
     screen.say()
 
 
+def _show_part(part: Part, shown: set[tuple[str, str]]) -> None:
+    """Print the reason of a part and, unless it was shown already, the definition that it belongs to."""
+    reason = part.region.comment.replace("\n", " ")
+    screen.say()
+    screen.paragraph(reason[:1].upper() + reason[1:])
+    definition = part.region.qualname.removesuffix("._backward")
+    if (part.file, definition) in shown:
+        return
+    shown.add((part.file, definition))
+    screen.say()
+    screen.say(f"   solutions/meintorch/{part.file}, line {part.region.line}")
+    screen.say()
+    for line in _source(part, definition):
+        screen.say("      ", line)
+
+
 def _source(part: Part, definition: str) -> list[str]:
     source = read_source(REFERENCE / part.file)
     node = find_definition(ast.parse(source), definition.split("."))
-    return textwrap.dedent("\n".join(source.split("\n")[node.lineno - 1 : node.end_lineno])).split("\n")
+    lines = source.split("\n")[node.lineno - 1 : node.end_lineno] if node else []
+    return textwrap.dedent("\n".join(lines)).split("\n")

@@ -14,11 +14,18 @@ def show(chapter: Chapter, task: Task, number: str | None = None) -> None:
     rungs = texts.ladder(read_source(chapter.text), task.id)
     shown = memory.recall("hints")
     if number is None:
-        found = min(int(shown.get(task.id, 0)) + 1, len(rungs))
+        wanted = min(int(shown.get(task.id, 0)) + 1, len(rungs))
     elif number.isdecimal() and 1 <= int(number) <= len(rungs):
-        found = int(number)
+        wanted = int(number)
     else:
         raise LookupError(f"There is no hint {number}: {task.id} has 1 to {len(rungs)}, the last is the solution")
-    memory.remember("hints", {**shown, task.id: found})
-    rung = rungs[found - 1]
-    screen.show_hint(task, rung.title, rung.text, found, len(rungs))
+    memory.remember("hints", {**shown, task.id: wanted})
+    rung = rungs[wanted - 1]
+    screen.show_hint(task, rung.title, rung.text, wanted, len(rungs))
+
+
+def forget(tasks: list[Task]) -> None:
+    """Begin these tasks' ladders anew."""
+    numbers = {task.id for task in tasks}
+    shown = memory.recall("hints")
+    memory.remember("hints", {number: rung for number, rung in shown.items() if number not in numbers})

@@ -3,48 +3,55 @@
 import hashlib
 import os
 import sys
+from typing import NamedTuple
 
-from grading.course import chapters as course
-from grading.course.chapters import Chapter
+from grading.course.chapters import PACKAGE, REFERENCE, ROOT, TESTS, Chapter, chapters
 from grading.runner import stage
+from grading.runner.launch import Start
 from grading.tutor import memory
 from grading.verdict.judge import grade
 
-Row = tuple[Chapter, int, int, str]  # a chapter, the checks that pass, all there are, the place that stops them or ""
+
+class Row(NamedTuple):
+    """A line of the map."""
+
+    chapter: Chapter
+    score: int  # the checks that pass
+    total: int
+    problem: str  # the place that keeps the chapter from being checked, or ""
 
 
-def rows() -> list[Row]:
+def rows(start: Start) -> list[Row]:
     """A row for every chapter."""
     remembered = memory.recall("map")
     found = []
-    for chapter in course.chapters():
+    for chapter in chapters():
         digest = digest_of(chapter)
         known = remembered.get(chapter.number, {}).get(digest)
         if known is None:
-            report = grade(chapter)
-            problem = report.not_gradable
-            place = f"{problem.file}, line {problem.line}" if problem and problem.line else problem and problem.file
-            known = [report.score, report.max_score, place or ""]
+            report = grade(chapter, start=start)
+            problem = str(report.not_gradable.place) if report.not_gradable else ""
+            known = [report.score, report.max_score, problem]
             # A test that took too long may have met a busy machine: that is not worth remembering.
-            if not any(r.status in ("timeout", "crash", "error") for one in report.tasks for r in one.results):
+            if not any(result.status in ("timeout", "crash", "error") for result in report.results.values()):
                 remembered[chapter.number] = {digest: known}
-        found.append((chapter, *known))
+        found.append(Row(chapter, *known))
     memory.remember("map", remembered)
     return found
 
 
 def here(rows: list[Row]) -> Chapter | None:
     """The first chapter that is not done."""
-    return next((chapter for chapter, score, total, _ in rows if score < total), None)
+    return next((row.chapter for row in rows if row.score < row.total), None)
 
 
 def digest_of(chapter: Chapter) -> str:
     """What a chapter's result depends on: the package, the tests, the grader and Python."""
     digest = hashlib.sha256(sys.version.encode())
     given = stage.given_files(chapter)  # later chapters' files among them: a change there changes nothing here
-    paths = [path for name, path in stage.package_files(course.PACKAGE).items() if name not in given]
-    for folder in (course.ROOT / "grading", course.REFERENCE):
+    paths = [path for name, path in stage.package_files(PACKAGE).items() if name not in given]
+    for folder in (ROOT / "grading", REFERENCE):
         paths += stage.package_files(folder).values()
-    for path in [*paths, chapter.text, chapter.tests, course.TESTS / "_helpers.py"]:
+    for path in [*paths, chapter.text, chapter.tests, TESTS / "_helpers.py"]:
         digest.update(os.fsencode(path) + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -3,12 +3,12 @@
 import os
 from pathlib import Path
 
-from grading.course.chapters import PACKAGE, REFERENCE, ROOT, Chapter, Task, chapters
+from grading.course.chapters import PACKAGE, ROOT, Chapter, Task, chapters, find
 from grading.course.files import read_source, write_source
 from grading.course.regions import put
-from grading.course.stubs import stub_of
+from grading.course.stubs import skeleton
 from grading.runner.gradable import problem_in
-from grading.tutor import memory
+from grading.tutor import hint, memory, screen
 
 STUB_AGAIN = "is a stub again"
 
@@ -17,25 +17,61 @@ class CannotReset(Exception):
     """Nothing was changed. The text says why, and what to do."""
 
 
+def reset_and_show(name: str) -> bool:
+    """Put back what "02.2", "02" or "all" speaks of, and print what was done. Returns whether that went well.
+
+    Raises LookupError if there is nothing of that name.
+    """
+    chapter, task = (None, None) if name == "all" else find(name)
+    try:
+        if task:
+            tasks, kept = [task], reset_task(task)
+        elif chapter:
+            tasks, kept = list(chapter.tasks), reset_chapter(chapter)
+        else:
+            tasks, kept = [task for chapter in chapters() for task in chapter.tasks], reset_all()
+    except CannotReset as error:
+        screen.say()
+        screen.paragraph(str(error), indent=1)
+        screen.say()
+        return False
+    hint.forget(tasks)
+    _show(name, "the file" if name == "all" else (task and task.revisits) or name, kept)
+    return True
+
+
+def _show(name: str, subject: str, kept: dict[str, str | None]) -> None:
+    screen.say()
+    if not kept:
+        screen.say(f" {name}: stubs already, nothing to do.")
+    for file, copy in kept.items():
+        screen.say(f" meintorch/{file}: {subject} is a stub again.")
+        screen.say(f" What was there is kept in {copy}" if copy else " There was no such file before.")
+    if kept and subject not in (name, "the file"):
+        screen.say(f" {name} goes back to {subject}: write that first, as its own chapter has it.")
+    if any(kept.values()):
+        screen.say(" To have it back, copy the kept file over the one in meintorch/.")
+    screen.say()
+
+
 def reset_task(task: Task) -> dict[str, str | None]:
     """Put the stub of a task back. Returns the files that changed and where the old ones are kept."""
-    new = {}
+    new: dict[str, str] = {}
     for part in task.parts:
         path = PACKAGE / part.file
-        skeleton = stub_of(read_source(REFERENCE / part.file))
         if not path.is_file():
-            new[part.file] = skeleton
+            new[part.file] = skeleton(part.file)
             continue
         problem = None if _parses(path) else problem_in(path, f"meintorch/{part.file}")
         if problem:
-            where = f"{problem.file}, line {problem.line}" if problem.line else problem.file
             raise CannotReset(
-                f"{where}: {problem.reason}\nWhile Python cannot read the file, task {task.id} cannot be found in it. "
+                f"{problem.place}: {problem.reason}\n"
+                f"While Python cannot read the file, task {task.id} cannot be found in it. "
                 f"Mend that line first, or have the whole file back as a stub: {_whole(task)}"
             )
         source = new.get(part.file, read_source(path))
         try:
-            new[part.file] = put(source, part.region, part.region.stub(), skeleton)
+            new[part.file] = put(source, part.region, part.region.stub(), skeleton(part.file))
         except ValueError as error:
             raise CannotReset(f"{error}\nTo have the whole file back as a stub: {_whole(task)}") from None
     return exchange(new, STUB_AGAIN)
@@ -47,13 +83,13 @@ def _whole(task: Task) -> str:
 
 def reset_chapter(chapter: Chapter) -> dict[str, str | None]:
     """Put the whole files of a chapter back. Returns the files that changed and where the old ones are kept."""
-    return exchange({name: stub_of(read_source(REFERENCE / name)) for name in chapter.files}, STUB_AGAIN)
+    return exchange({name: skeleton(name) for name in chapter.files}, STUB_AGAIN)
 
 
 def reset_all() -> dict[str, str | None]:
     """Put the files of all chapters back, as they came. Returns what `reset_chapter` does."""
     files = [name for chapter in chapters() for name in chapter.files]
-    return exchange({name: stub_of(read_source(REFERENCE / name)) for name in files}, STUB_AGAIN)
+    return exchange({name: skeleton(name) for name in files}, STUB_AGAIN)
 
 
 def _parses(path: Path) -> bool:

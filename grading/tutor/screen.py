@@ -5,12 +5,16 @@ import re
 import shutil
 import sys
 import textwrap
-from functools import lru_cache
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from grading.course.chapters import REFERENCE, Chapter, Task, chapters
-from grading.course.files import read_source
-from grading.runner.launch import printable
-from grading.verdict.judge import Report, TaskReport
+from grading.course.chapters import Chapter, Task
+from grading.runner.outcomes import printable
+from grading.verdict.results import Report, TaskReport
+from grading.verdict.sentences import sentence_of
+
+if TYPE_CHECKING:  # rich takes a while to import, and a pipe does without it
+    from rich.console import Console
 
 WIDTH = max(40, min(78, shutil.get_terminal_size((80, 24)).columns - 2))
 LABELS = {
@@ -22,12 +26,13 @@ LABELS = {
 }
 
 Piece = str | tuple[str, str]  # text, or text and its style
+Row = tuple[Chapter, int, int, str]  # of the map: see grading.tutor.progress
 
 
-_console = None  # where colours go: rich's Console, made when it is first needed
+_console: "Console | None" = None  # where colours go: made when it is first needed
 
 
-def draw_on(console) -> None:
+def draw_on(console: "Console | None") -> None:
     """Print to this Console from now on."""
     global _console
     _console = console
@@ -46,17 +51,17 @@ def clear() -> None:
 
 def say(*pieces: Piece) -> None:
     """Print a line. Nothing in it steers the terminal: it may come from somebody's code."""
-    pieces = [printable(piece) if isinstance(piece, str) else (printable(piece[0]), piece[1]) for piece in pieces]
+    shown = [(printable(piece), "") if isinstance(piece, str) else (printable(piece[0]), piece[1]) for piece in pieces]
     if _console is None and colourful():
         from rich.console import Console
 
         draw_on(Console(highlight=False))
     if _console is None:
-        print("".join(piece if isinstance(piece, str) else piece[0] for piece in pieces).rstrip())
+        print("".join(text for text, _ in shown).rstrip())
     else:
         from rich.text import Text
 
-        _console.print(Text.assemble(*pieces), soft_wrap=True)
+        _console.print(Text.assemble(*shown), soft_wrap=True)
 
 
 def paragraph(text: str, indent: int = 3, style: str = "") -> None:
@@ -86,9 +91,9 @@ def _unbroken(line: str, width: int) -> str:
     return line
 
 
-def show_report(report: Report, place: dict | None) -> None:
-    """Print a chapter's report. `place` is where the next unwritten task stands, if there is one to write."""
-    names = dict.fromkeys(part.file for task in report.chapter.tasks for part in task.parts)
+def show_report(report: Report) -> None:
+    """Print a chapter's report: a line a task, the first failure, and what comes next."""
+    names = dict.fromkeys(name for task in report.chapter.tasks for name in task.files)
     files = ", ".join(f"meintorch/{name}" for name in names)
     heading = f" {report.chapter.number}  {report.chapter.title}"
     say()
@@ -97,18 +102,23 @@ def show_report(report: Report, place: dict | None) -> None:
     if report.not_gradable:
         show_not_gradable(report)
         return
-    for one in report.tasks:
-        label, style = LABELS[one.status]
-        say("  ", (label.ljust(10), style), one.task.id.ljust(7), one.task.title.ljust(39), _count(one))
-    failed = next((one for one in report.tasks if one.first_failure and one.status in ("failed", "error")), None)
-    upstream = next(
-        (
-            one
-            for one in report.tasks
-            if one.needs and one.first_failure and (_waits_for_earlier_chapter(one) or _asked_alone(report))
-        ),
-        None,
-    )
+    for task_report in report.tasks:
+        label, style = LABELS[task_report.status]
+        task = task_report.task
+        say("  ", (label.ljust(10), style), task.id.ljust(7), task.title.ljust(39), _count(task_report))
+    stopped = _show_what_stops(report)
+    say()
+    _show_next(report, stopped)
+    say()
+    say(f" {report.score} of {report.max_score} checks".ljust(22), bar(report.score, report.max_score))
+    say()
+    show_notes(report)
+
+
+def _show_what_stops(report: Report) -> bool:
+    """Print the first failure or, where there is none, what is to do. Returns whether it was a failure."""
+    failed = next((task for task in report.tasks if task.first_failure and task.status in ("failed", "error")), None)
+    upstream = next((task for task in report.tasks if task.needs and task.first_failure and _tells(report, task)), None)
     if failed:
         show_failure(failed)
     elif upstream:
@@ -119,46 +129,48 @@ def show_report(report: Report, place: dict | None) -> None:
             "and not what you have written here."
         )
     elif report.passed:
-        show_output(next((r.output for one in report.tasks for r in one.results if r.output.strip()), ""))
-    elif place:
-        leftover = [result.diagnosis for one in report.tasks for result in one.results if result.status == "todo"]
+        show_output(next((result.output for result in report.results.values() if result.output.strip()), ""))
+    elif to_do := report.first_to_do():
+        task, place = to_do
+        leftover = [result.diagnosis for result in report.results.values() if result.status == "todo"]
         say()
-        paragraph(f"To do next: {place['task'].id} {place['task'].title}", indent=1)
+        paragraph(f"To do next: {task.id} {task.title}", indent=1)
         for text in list(filter(None, leftover))[:1]:
             paragraph(text)
-        paragraph(f"{place['file']}, line {place['line']}")
+        paragraph(str(place))
     elif _asked_alone(report):  # blocked by a TODO
         stopped = next(result for result in report.tasks[0].results if result.status == "todo")
         say()
         paragraph(f"{report.tasks[0].task.id} {stopped.message}. {stopped.diagnosis or ''}", indent=1)
-    say()
+    return bool(failed or upstream)
+
+
+def _show_next(report: Report, stopped: bool) -> None:
     if report.passed and _asked_alone(report):
         say(" ", (f"{report.tasks[0].task.id} is done.", "green"), f" Next: {report.next}")
     elif report.passed:
         done = f"Chapter {report.chapter.number} is done."
         say(" ", (done, "green"), f" See how the reference does it: {report.next}")
-    elif failed or upstream or not place:
+    elif stopped or not report.first_to_do():
         say(f" Next: {report.next}")
     else:
         again = report.chapter.number if len(report.tasks) > 1 else report.tasks[0].task.id
         say(f" Read chapters/{report.chapter.slug}.md, write it, then: python grader.py {again}")
         say(f" A hint: {report.next}")
-    say()
-    say(f" {report.score} of {report.max_score} checks".ljust(22), bar(report.score, report.max_score))
-    say()
-    show_notes(report)
 
 
-def show_failure(one: TaskReport, cause: bool = True) -> None:
+def show_failure(task_report: TaskReport, cause: bool = True) -> None:
     """Print a task's first failure: the evidence, the place in the learner's file and, if asked, the likely cause."""
-    result = one.first_failure
+    result, task = task_report.first_failure, task_report.task
+    if result is None:
+        return
     say()
-    paragraph(f"{one.task.id} {one.task.title}: {sentence_of(result.name)}", indent=1, style="bold")
-    if result.location:
-        paragraph(f"{result.location['file']}, line {result.location['line']}")
-        if result.location.get("source") and not result.is_check:
+    paragraph(f"{task.id} {task.title}: {sentence_of(result.name)}", indent=1, style="bold")
+    if result.place:
+        paragraph(str(result.place))
+        if result.place.quote and not result.is_check:
             say()
-            paragraph(result.location["source"], indent=6)
+            paragraph(result.place.quote, indent=6)
     say()
     paragraph(result.message)
     if result.diagnosis and cause:
@@ -176,12 +188,14 @@ def show_output(output: str) -> None:
 
 
 def show_not_gradable(report: Report) -> None:
+    """Print why no check could be run."""
     problem = report.not_gradable
-    line = f", line {problem.line}" if problem.line else ""
-    say("  ", ("not gradable", "bold red"), f"   {problem.file}{line}")
+    if problem is None:
+        return
+    say("  ", ("not gradable", "bold red"), f"   {problem.place}")
     say()
-    if problem.source:
-        for text in problem.source.split("\n"):
+    if problem.place.source:
+        for text in problem.place.source.split("\n"):
             say("      ", text[: WIDTH - 6])
         say()
     paragraph(problem.reason)
@@ -200,7 +214,7 @@ def show_notes(report: Report) -> None:
         say()
 
 
-def show_map(rows: list[tuple[Chapter, int, int, str]], here: Chapter | None) -> None:
+def show_map(rows: Sequence[Row], here: Chapter | None) -> None:
     """Print the map: every chapter with the checks that pass, all there are, and the place that stops them, or ""."""
     passed, total = sum(row[1] for row in rows), sum(row[2] for row in rows)
     say()
@@ -251,35 +265,20 @@ def bar(done: int, total: int) -> str:
     return "#" * filled + "." * (20 - filled)
 
 
-def sentence_of(name: str) -> str:
-    """A test's name as a sentence: "test_no_grad_stops_the_recording" -> "no_grad stops the recording"."""
-    text = f"_{name.removeprefix('test_').removeprefix('goal_')}_"
-    for one in code_names():
-        text = text.replace(f"_{one}_", f"_{one.replace('_', chr(0))}_")
-    return text.strip("_").replace("_", " ").replace(chr(0), "_")
-
-
-@lru_cache(maxsize=1)
-def code_names() -> list[str]:
-    """Names with an underscore that stand for a piece of code in a test's name, the longest first."""
-    found = {"zero_grad", *re.findall(r"[a-z]\w*_\w+", read_source(REFERENCE / "__init__.py"))}
-    regions = [part.region for chapter in chapters() for task in chapter.tasks for part in task.parts]
-    found.update(one for region in regions for one in region.qualname.split(".") if "_" in one.strip("_"))
-    return sorted(found, key=len, reverse=True)
-
-
-def _count(one: TaskReport) -> str:
-    if one.status == "passed":
-        return f"{len(one.results)} checks" if len(one.results) != 1 else "1 check"
-    if one.status == "blocked":
-        return f"needs {one.needs}"
-    if one.status == "todo":
+def _count(task_report: TaskReport) -> str:
+    if task_report.status == "passed":
+        return f"{len(task_report.results)} checks" if len(task_report.results) != 1 else "1 check"
+    if task_report.status == "blocked":
+        return f"needs {task_report.needs}"
+    if task_report.status == "todo":
         return ""
-    return f"{one.passed} of {len(one.results)} checks"
+    return f"{task_report.passed} of {len(task_report.results)} checks"
 
 
-def _waits_for_earlier_chapter(one: TaskReport) -> bool:
-    return one.needs is not None and one.needs[:2] < one.task.id[:2]
+def _tells(report: Report, blocked: TaskReport) -> bool:
+    """Is the failure of a blocked task worth showing? Not where its cause stands above it on the same screen."""
+    earlier = blocked.needs is not None and blocked.needs[:2] < blocked.task.id[:2]
+    return earlier or _asked_alone(report)
 
 
 def _asked_alone(report: Report) -> bool:

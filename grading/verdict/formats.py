@@ -10,9 +10,9 @@ from xml.etree import ElementTree as xml
 
 from grading.course.chapters import Check
 from grading.course.files import read_source
-from grading.runner.launch import Result, printable
-from grading.tutor.screen import sentence_of
-from grading.verdict.judge import Report
+from grading.runner.outcomes import printable
+from grading.verdict.results import Report, Result
+from grading.verdict.sentences import sentence_of
 
 EXERCISM_OUTPUT = 500  # characters of a test's own output that Exercism accepts
 
@@ -85,15 +85,13 @@ def exercism(report: Report) -> dict:
 
 def _cases(report: Report) -> list[tuple[Check, Result]]:
     """Every check that was asked for with its result, in the order of the tests' file."""
-    results = {result.name: result for one in report.tasks for result in one.results}
     if report.not_gradable:
         return [(check, Result(check.name, "error", _not_gradable(report))) for check in report.checks]
-    return [(check, results[check.name]) for check in report.checks]
+    return [(check, report.results[check.name]) for check in report.checks]
 
 
 def _words(result: Result) -> str:
-    place = result.location or {}
-    where = f"{place['file']}, line {place['line']}" if place.get("line") else place.get("file", "")
+    where = str(result.place) if result.place else ""
     return "" if result.status == "passed" else "\n".join(filter(None, [where, result.message, result.diagnosis]))
 
 
@@ -101,8 +99,7 @@ def _not_gradable(report: Report) -> str:
     problem = report.not_gradable
     if problem is None:
         return ""
-    where = f"{problem.file}, line {problem.line}" if problem.line else problem.file
-    return "\n".join(filter(None, [where, problem.source, problem.reason]))
+    return "\n".join(filter(None, [str(problem.place), problem.place.source, problem.reason]))
 
 
 def _code_of_tests(report: Report) -> dict[str, str]:

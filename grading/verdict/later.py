@@ -3,13 +3,12 @@
 What a later chapter is about is no prerequisite of an earlier one, so such a task does not wait for it.
 """
 
-from pathlib import Path
-
-from grading.course import regions
-from grading.course.chapters import Chapter, Check, Task, chapters
-from grading.course.files import read_source
-from grading.runner import launch
-from grading.runner.launch import Result
+from grading.course.chapters import Check, Task, chapters
+from grading.course.package import Package
+from grading.course.place import Place
+from grading.course.regions import raising
+from grading.verdict.results import Report, Result
+from grading.verdict.trial import Trial
 
 # By task: what comes with it, and what earlier chapters have in its place. The title has to do for a task without.
 NOT_RECORDED = "p.data in a step, and for the rest nothing: a graph that nobody walks does no harm"
@@ -41,12 +40,13 @@ INSTEAD = {
 }
 
 
-def explain(folder: Path, chapter: Chapter, checks: list[Check], results: dict[str, Result], timeout: float) -> None:
-    """Make a failure of every result of a run on a stage that a later chapter's TODO has stopped.
+def explain(report: Report, trial: Trial, results: dict[str, Result]) -> None:
+    """Make a failure of every result that a later chapter's TODO has stopped.
 
     It says what comes later, what to use in its place and, where that can be found, the line of the learner's code.
     """
-    after = {task.id: (one, task) for one in chapters() if one.number > chapter.number for task in one.tasks}
+    chapter = report.chapter
+    after = {task.id: (other, task) for other in chapters() if other.number > chapter.number for task in other.tasks}
     stopped = {
         name: result.message.removeprefix("TODO ")
         for name, result in results.items()
@@ -55,14 +55,14 @@ def explain(folder: Path, chapter: Chapter, checks: list[Check], results: dict[s
     if not stopped:
         return
     tasks = {after[number][1] for number in stopped.values()}
-    frames = _frames_at_the_call(folder, chapter, [check for check in checks if check.name in stopped], tasks, timeout)
+    frames = _frames_at_the_call(report.package, trial, [one for one in report.checks if one.name in stopped], tasks)
     for name, number in stopped.items():
         result, (its_chapter, task) = results[name], after[number]
         result.status, result.kind = "failed", ""
         result.message = f"This runs into the TODO of {number} {task.title}, a task of chapter {its_chapter.number}."
         result.diagnosis = coming(number, task.title, chapter.number)
-        result.frames = frames.get(name, [])
-        result.location = result.frames[-1] if result.frames else None
+        result.frames = frames.get(name, ())
+        result.place = result.frames[-1] if result.frames else None
 
 
 def coming(number: str, title: str, chapter: str) -> str:
@@ -72,23 +72,19 @@ def coming(number: str, title: str, chapter: str) -> str:
 
 
 def _frames_at_the_call(
-    folder: Path, chapter: Chapter, checks: list[Check], tasks: set[Task], timeout: float
-) -> dict[str, list[dict]]:
+    package: Package, trial: Trial, checks: list[Check], tasks: set[Task]
+) -> dict[str, tuple[Place, ...]]:
     """Where the learner's code calls what later tasks are about, by check.
 
     Mostly their TODOs stand in backward rules, which run long after that: for once, the functions around them raise.
     """
-    before = {}
+    loud: dict[str, str] = {}
     for part in (part for task in tasks for part in task.parts):
-        path = folder / "meintorch" / part.file
-        before.setdefault(path, read_source(path))
-        path.write_text(regions.raising(read_source(path), part.region), encoding="utf-8")
-    again = launch.run(folder, chapter, checks, timeout)
-    for path, source in before.items():
-        path.write_text(source, encoding="utf-8")
-    given = {f"meintorch/{path.relative_to(folder / 'meintorch').as_posix()}" for path in before}
+        loud[part.file] = raising(loud.get(part.file, package.sources[part.file]), part.region)
+    outcomes = trial.run(package.with_sources(loud), checks).outcomes
+    given = {f"meintorch/{name}" for name in loud}
     return {
-        name: [frame for frame in result.frames if frame["file"] not in given]
-        for name, result in again.results.items()
-        if result.kind == "NotImplementedError"
+        name: tuple(frame for frame in outcome.frames if frame.file not in given)
+        for name, outcome in outcomes.items()
+        if outcome.kind == "NotImplementedError"
     }

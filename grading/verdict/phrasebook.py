@@ -4,6 +4,7 @@ import ast
 import builtins
 import difflib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -111,73 +112,12 @@ def cause_of_error(kind: str, message: str, spot: Spot | None = None) -> str | N
 
 def explain_error(kind: str, message: str, spot: Spot | None = None) -> str | None:
     """What lies behind some of Python's own errors that say little to somebody who meets them for the first time."""
-    if kind == "TypeError" and (
-        "does not support ufuncs" in message
-        or "unexpected keyword argument 'out'" in message
-        or "takes arrays, and this is a Tensor" in message
-        or message.startswith("NumPy's functions take arrays, and this is a Tensor")  # yesterday's given lines
-    ):
-        return _of_numpy_on_a_tensor(spot)
-    if kind == "TypeError" and "got an unexpected keyword argument 'requires_grad'" in message:
-        return "Tensor takes no requires_grad: as_tensor(...) makes a constant, Tensor(...) what needs a gradient."
-    if kind == "TypeError" and message == "a Tensor holds real numbers, not None of type NoneType":
-        return (
-            "None stands where numbers belong: does a function lack its return? (And in chapter 10 a node adds to no "
-            ".grad: it returns a list with what each of its inputs gets.)"
-        )
-    if "dtype('O')" in message or (message.startswith("unsupported operand") and "'NoneType'" in message):
-        return (
-            "Something is no number here, but None, perhaps: np.add.at, as a list's sort(), works in place and gives "
-            "None, and so does a function without return. (In chapter 10 a .grad is None, and a node adds to none.)"
-        )
-    if kind == "TypeError" and message.startswith("Cannot interpret '"):
-        return "A shape is one argument: np.zeros((2, 3)), with a pair of brackets of its own."
-    if kind == "ValueError" and message == "object too deep for desired array":
-        return "A table stands where NumPy wants a line of numbers, as np.bincount does: one column at a time."
-    if kind in ("MemoryError", "_ArrayMemoryError"):
-        return "A check may use 4 GiB of memory. Does a list or a graph grow with every step?"
-    if kind == "RecursionError":
-        return "A function calls itself, directly or by way of another, and never comes to an end."
-    array_of = re.fullmatch(r"'Tensor' object has no attribute '(\w+)'.*", message)
-    if kind == "AttributeError" and array_of and array_of[1] in OF_ARRAYS.split():
-        where = "its array is in .data (in chapter 10: in .value)."
-        if spot and spot.makes_tensor:
-            where = f"and here the graph has to go on. {_through(spot)}"
-        return f"An array has {array_of[1]}, and a Tensor has not: {where}".replace("not: and", "not, and")
-    if re.fullmatch(r"'bool' object has no attribute '(all|any|astype|mean|sum)'|== asks whether two .*", message):
-        return _own_on_arrays(spot) or (
-            "Where a Tensor stands beside it, == compares the two objects and gives a single True or False. Compare "
-            "their arrays."
-        )
-    if kind == "AttributeError" and re.match(
-        r"'numpy\.\w+' object has no attribute '(value|grad|requires_grad)'", message
-    ):
-        return "This is an array already. Where a Tensor is wanted, wrap it: Tensor(...)."
-    if kind == "AttributeError" and "'NoneType'" in message:
-        return "Something is None here: does a function that was called lack its return?"
-    if kind == "TypeError" and message == "'Tensor' object is not iterable":
-        return "Python's own sum, max and min go through a list. A Tensor has methods for that: x.sum()."
-    if kind == "TypeError" and message == "'str' object is not callable":
-        return "A string was called like a function. A loop over a dict gives its keys: .values() gives what they name."
-    if kind == "IndexError" and message == "tuple index out of range":
-        return "A tuple is shorter than thought. Of an array with one axis the shape has one number, and no shape[1]."
-    if kind == "TypeError" and message == "'NoneType' object is not iterable":
-        return (
-            "What is gone through here is None. A list's reverse() and sort() change it in place and give None, and so "
-            "does a function without return."
-        )
-    if kind == "ValueError" and "inhomogeneous shape" in message:
-        return "Rows of different lengths make no array. Flat ones, each ravel(), are put together by np.concatenate."
-    by_split = spot is not None and "np.split(" in spot.answer and "cumsum" not in spot.answer
-    if kind == "ValueError" and message.startswith("cannot reshape array of size") and by_split:
-        return "np.split takes no sizes, but the places where to cut: all but the last of np.cumsum(sizes)."
-    if kind == "ValueError" and message.startswith("The truth value of an array with more than one element is amb"):
-        return (
-            "`if`, `and`, `or` and Python's own max and min want one True or False: .all() and .any() give one, and "
-            "np.where and np.maximum go number by number."
-        )
-    if kind == "TypeError" and message == "only integer scalar arrays can be converted to a scalar index":
-        return "An array stands where one whole number is wanted. (np.concatenate takes the arrays as one list.)"
+    for kinds, pattern, words in PHRASES:
+        match = re.search(pattern, message, re.DOTALL) if kind in kinds.split() or not kinds else None
+        if match:
+            text = words if isinstance(words, str) else words(match, spot)
+            if text is not None:
+                return text
     return None
 
 
@@ -244,3 +184,115 @@ def _through(spot: Spot) -> str:
     if spot.chapter >= "11" and spot.file != "nodes.py":
         functions = "reshape, transpose, stack and indexing"
     return f"The graph goes on through operators and meintorch's own functions: {functions}, for example."
+
+
+def _of_arrays_alone(match: re.Match[str], spot: Spot | None) -> str | None:
+    if match[1] not in OF_ARRAYS.split():
+        return None
+    if spot and spot.makes_tensor:
+        return f"An array has {match[1]}, and a Tensor has not, and here the graph has to go on. {_through(spot)}"
+    return f"An array has {match[1]}, and a Tensor has not: its array is in .data (in chapter 10: in .value)."
+
+
+def _of_comparing(match: re.Match[str], spot: Spot | None) -> str:
+    return _own_on_arrays(spot) or (
+        "Where a Tensor stands beside it, == compares the two objects and gives a single True or False. Compare "
+        "their arrays."
+    )
+
+
+def _of_split(match: re.Match[str], spot: Spot | None) -> str | None:
+    if spot is None or "np.split(" not in spot.answer or "cumsum" in spot.answer:
+        return None
+    return "np.split takes no sizes, but the places where to cut: all but the last of np.cumsum(sizes)."
+
+
+# Kinds of errors ("": any), what their text holds, and what is said then, unless that is None. The first counts.
+Words = str | Callable[[re.Match[str], Spot | None], str | None]
+PHRASES: list[tuple[str, str, Words]] = [
+    (
+        "TypeError",
+        r"does not support ufuncs|unexpected keyword argument 'out'|takes arrays, and this is a Tensor"
+        r"|^NumPy's functions take arrays, and this is a Tensor",  # the last: yesterday's given lines
+        lambda match, spot: _of_numpy_on_a_tensor(spot),
+    ),
+    (
+        "TypeError",
+        r"got an unexpected keyword argument 'requires_grad'",
+        "Tensor takes no requires_grad: as_tensor(...) makes a constant, Tensor(...) what needs a gradient.",
+    ),
+    (
+        "TypeError",
+        r"^a Tensor holds real numbers, not None of type NoneType$",
+        "None stands where numbers belong: does a function lack its return? (And in chapter 10 a node adds to no "
+        ".grad: it returns a list with what each of its inputs gets.)",
+    ),
+    (
+        "",
+        r"dtype\('O'\)|^unsupported operand.*'NoneType'",
+        "Something is no number here, but None, perhaps: np.add.at, as a list's sort(), works in place and gives "
+        "None, and so does a function without return. (In chapter 10 a .grad is None, and a node adds to none.)",
+    ),
+    (
+        "TypeError",
+        r"^Cannot interpret '",
+        "A shape is one argument: np.zeros((2, 3)), with a pair of brackets of its own.",
+    ),
+    (
+        "ValueError",
+        r"^object too deep for desired array$",
+        "A table stands where NumPy wants a line of numbers, as np.bincount does: one column at a time.",
+    ),
+    (
+        "MemoryError _ArrayMemoryError",
+        r"",
+        "A check may use 4 GiB of memory. Does a list or a graph grow with every step?",
+    ),
+    ("RecursionError", r"", "A function calls itself, directly or by way of another, and never comes to an end."),
+    ("AttributeError", r"^'Tensor' object has no attribute '(\w+)'", _of_arrays_alone),
+    ("", r"^('bool' object has no attribute '(all|any|astype|mean|sum)'$|== asks whether two )", _of_comparing),
+    (
+        "AttributeError",
+        r"^'numpy\.\w+' object has no attribute '(value|grad|requires_grad)'",
+        "This is an array already. Where a Tensor is wanted, wrap it: Tensor(...).",
+    ),
+    ("AttributeError", r"'NoneType'", "Something is None here: does a function that was called lack its return?"),
+    (
+        "TypeError",
+        r"^'Tensor' object is not iterable$",
+        "Python's own sum, max and min go through a list. A Tensor has methods for that: x.sum().",
+    ),
+    (
+        "TypeError",
+        r"^'str' object is not callable$",
+        "A string was called like a function. A loop over a dict gives its keys: .values() gives what they name.",
+    ),
+    (
+        "IndexError",
+        r"^tuple index out of range$",
+        "A tuple is shorter than thought. Of an array with one axis the shape has one number, and no shape[1].",
+    ),
+    (
+        "TypeError",
+        r"^'NoneType' object is not iterable$",
+        "What is gone through here is None. A list's reverse() and sort() change it in place and give None, and so "
+        "does a function without return.",
+    ),
+    (
+        "ValueError",
+        r"inhomogeneous shape",
+        "Rows of different lengths make no array. Flat ones, each ravel(), are put together by np.concatenate.",
+    ),
+    ("ValueError", r"^cannot reshape array of size", _of_split),
+    (
+        "ValueError",
+        r"^The truth value of an array with more than one element is amb",
+        "`if`, `and`, `or` and Python's own max and min want one True or False: .all() and .any() give one, and "
+        "np.where and np.maximum go number by number.",
+    ),
+    (
+        "TypeError",
+        r"^only integer scalar arrays can be converted to a scalar index$",
+        "An array stands where one whole number is wanted. (np.concatenate takes the arrays as one list.)",
+    ),
+]

@@ -17,7 +17,8 @@ from grading.course import chapters as course
 from grading.course import stubs, texts
 from grading.course.files import read_source
 from grading.course.regions import put
-from grading.runner import launch, warm
+from grading.runner import warm
+from grading.verdict import judge
 
 # In these tests `import meintorch` is the reference, whatever pytest puts on the path later.
 sys.path.insert(0, str(course.REFERENCE.parent))
@@ -32,19 +33,16 @@ def pytest_collection_modifyitems(items):
         )
 
 
-@pytest.fixture(autouse=True, scope="session")
-def start_at_once():
-    """Runs that are started here, and not by `grader`, are forks of processes that have imported NumPy already."""
-    launch.start_with(warm.start)
-    yield
-    launch.start_with(launch.start)
-
-
 @pytest.fixture(autouse=True, scope="module")
 def look_for_garbage_among_new_objects_alone():
     """What stays to the end anyway, torch and syntax trees among it, would be gone through again and again."""
     gc.collect()
     gc.freeze()
+
+
+def grade(*arguments, **options):
+    """What the grader's own `grade` does; its runs are forks of processes that have imported NumPy already."""
+    return judge.grade(*arguments, **{"start": warm.start, **options})
 
 
 @pytest.fixture

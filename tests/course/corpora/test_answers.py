@@ -18,8 +18,7 @@ import pytest
 from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
-from grading.verdict.judge import grade
-from tests.course.conftest import answer
+from tests.course.conftest import answer, grade
 
 HERE = Path(__file__).parent
 NAMED_AT_LEAST = 0.90

@@ -17,9 +17,9 @@ import pytest
 from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
-from grading.runner import launch, warm
-from grading.verdict.judge import Report, grade
-from tests.course.conftest import answer
+from grading.runner import launch
+from grading.verdict.results import Report
+from tests.course.conftest import answer, grade
 
 TIMEOUT = 1.5
 LONGEST = 60.0  # seconds, where every test hangs on a busy machine
@@ -95,7 +95,6 @@ def answer_in(report: Report, task: str) -> tuple[str, str]:
 def started(monkeypatch):
     """The processes that the grader has started, as it does where a learner calls it: each anew."""
     real, found = subprocess.Popen, []
-    launch.start_with(launch.start)
 
     def start(*arguments, **options):
         found.append(real(*arguments, **options))
@@ -103,7 +102,6 @@ def started(monkeypatch):
 
     monkeypatch.setattr(subprocess, "Popen", start)
     yield found
-    launch.start_with(warm.start)
 
 
 @pytest.mark.parametrize("one", entries(), ids=str)
@@ -114,7 +112,7 @@ def test_a_hostile_package_gets_its_answer(one, package, tmp_path_factory, monke
     kind, _, task = one.answer.rpartition(" ")
     number = task[:2] if re.fullmatch(r"\d\d\.\d+", task) else "02"
     before, clock = set(folder.parent.rglob("*")), time.monotonic()
-    report = grade(course.find_chapter(number), folder, timeout=TIMEOUT)
+    report = grade(course.find_chapter(number), folder, timeout=TIMEOUT, start=launch.start)
     seconds = time.monotonic() - clock
     got, shown = answer_in(report, task)
     record_answer(one.name, one.answer, got, seconds)

@@ -11,10 +11,10 @@ import pytest
 from grading.course import chapters as course
 from grading.course.files import read_source
 from grading.runner import launch
-from grading.runner.launch import Result, Run
+from grading.runner.outcomes import Outcome, Run
 from grading.tutor import screen
 from grading.verdict import formats, later
-from grading.verdict.judge import grade
+from tests.course.conftest import grade
 
 NO_KEEPDIMS = "while gradient.ndim > len(shape):\n    gradient = gradient.sum(axis=0)\nreturn gradient\n"
 SAME_SHAPE = "x.grad += upstream\n"
@@ -33,7 +33,7 @@ def test_a_mistake_of_an_earlier_chapter_is_named_with_its_place(package):
     assert found.pop("03.5") == ("blocked", "02.5")
     assert set(found.values()) == {("passed", None)}
     broken = next(one for one in report.tasks if one.task.id == "03.5").first_failure
-    assert broken.location["file"] == "meintorch/tensor.py"
+    assert broken.place.file == "meintorch/tensor.py"
     assert report.next == "python grader.py 02.5"
 
 
@@ -86,12 +86,12 @@ def test_of_two_earlier_mistakes_the_later_is_blamed_whichever_test_fails_the_qu
         )
     )
 
-    def run(stage, chapter, checks, *_):
-        source = read_source(stage / "meintorch" / "tensor.py")
-        found = {check.name: Result(check.name, "passed") for check in checks}
+    def run(stage, checks, *_):
+        source = stage.package.sources["tensor.py"]
+        found = {check.name: Outcome(check.name, "passed") for check in checks}
         for i, (name, mistake) in enumerate(spoiled_by.items()):
             if name in found and mistake in source:
-                found[name] = Result(name, "failed", duration=0.1 if i == quick else 0.2)
+                found[name] = Outcome(name, "failed", duration=0.1 if i == quick else 0.2)
         return Run(found)
 
     monkeypatch.setattr(launch, "run", run)
@@ -166,9 +166,9 @@ def test_code_that_needs_a_later_chapter_has_failed_with_its_line_and_what_to_us
     shown = report.tasks[0].first_failure
     for word in words:
         assert word in f"{shown.message} {shown.diagnosis}"
-    line = read_source(folder / task.parts[0].file).split("\n")[shown.location["line"] - 1]
+    line = read_source(folder / task.parts[0].file).split("\n")[shown.place.line - 1]
     assert any(piece in line for piece in lines), line
-    screen.show_report(report, None)
+    screen.show_report(report)
     assert words[1] in " ".join(capsys.readouterr().out.split())
 
 
@@ -209,7 +209,7 @@ def test_of_its_own_chapter_a_task_may_need_a_later_one_but_next_stays_where_the
     report = grade(chapter, package("reference", {"03.2": body, "03.6": "stub"}), task)
     assert statuses(report) == {"03.2": ("blocked", "03.6")}
     assert report.next == "python grader.py hint 03.2"
-    screen.show_report(report, None)
+    screen.show_report(report)
     assert "03.6 comes after 03.2. Write it first, or do without it here." in " ".join(capsys.readouterr().out.split())
 
 

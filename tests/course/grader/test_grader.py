@@ -20,10 +20,12 @@ import pytest
 from grading import cli
 from grading.course import chapters as course
 from grading.course.files import read_source
-from grading.runner import launch, warm
+from grading.runner import stage, warm
 from grading.tutor import memory, progress, screen
 from grading.verdict import formats
-from grading.verdict import judge as report
+from grading.verdict.judge import grade
+from grading.verdict.results import Result, TaskReport
+from grading.verdict.sentences import sentence_of
 from tests.course.conftest import answer, copy_the_course, run_the_grader
 
 SCHEMA = json.loads((course.ROOT / "grading" / "report_v1.schema.json").read_text(encoding="utf-8"))
@@ -162,7 +164,7 @@ def test_the_map_counts_and_shows_where_you_are(fresh, grader, checkout):
 
 def test_what_a_chapter_came_to_is_remembered_until_something_changes_that_it_depends_on(package, monkeypatch):
     folder = package("stubs")
-    monkeypatch.setattr(course, "PACKAGE", folder)
+    monkeypatch.setattr(progress, "PACKAGE", folder)
     chapters = course.chapters()
     before = {chapter.number: progress.digest_of(chapter) for chapter in chapters}
     answer(folder, "06.1", "reference")
@@ -182,15 +184,14 @@ def test_the_first_run_starts_alone_and_those_after_it_are_forks_where_there_can
         raise OSError("Too many open files")
 
     monkeypatch.setattr(warm, "_of_thread", threading.local())
-    monkeypatch.setattr(launch, "_start", start)
     folder = package("reference")
     for _ in range(3):
-        assert report.grade(course.find_chapter("02"), folder).passed
+        assert grade(course.find_chapter("02"), folder, start=start).passed
     waiting = warm._of_thread.warm.process
     warm.let_go()
     assert waiting.returncode is not None
     monkeypatch.setattr(warm, "Warm", refuse)
-    assert report.grade(course.find_chapter("02"), folder).passed
+    assert grade(course.find_chapter("02"), folder, start=start).passed
     alone = [isinstance(one, subprocess.Popen) for one in started]
     assert alone == [True, False, False, True]
 
@@ -247,9 +248,9 @@ def test_a_place_that_two_tasks_go_back_to_is_shown_once(grader, checkout, packa
 
 
 def test_names_of_functions_keep_their_underscores():
-    assert screen.sentence_of("test_no_grad_stops_the_recording") == "no_grad stops the recording"
-    assert screen.sentence_of("test_goal_stable_log_softmax_is_finite") == "stable_log_softmax is finite"
-    assert screen.sentence_of("test_each_factor_gets_its_partner") == "each factor gets its partner"
+    assert sentence_of("test_no_grad_stops_the_recording") == "no_grad stops the recording"
+    assert sentence_of("test_goal_stable_log_softmax_is_finite") == "stable_log_softmax is finite"
+    assert sentence_of("test_each_factor_gets_its_partner") == "each factor gets its partner"
 
 
 def test_no_line_ends_inside_of_an_array_that_fits_on_one(capsys):
@@ -282,11 +283,11 @@ def test_a_failure_is_placed_where_its_check_looks(grader, package):
 
 
 def test_a_failure_is_shown_at_a_simpler_check_than_the_milestone():
-    milestone = launch.Result("test_milestone", "failed", diagnosis="a cause")
-    simple = launch.Result("test_simple", "failed", diagnosis="a cause")
-    assert report.TaskReport(None, "failed", [milestone, simple], milestone="test_milestone").first_failure is simple
+    milestone = Result("test_milestone", "failed", diagnosis="a cause")
+    simple = Result("test_simple", "failed", diagnosis="a cause")
+    assert TaskReport(None, "failed", [milestone, simple], milestone="test_milestone").first_failure is simple
     simple.diagnosis = None
-    assert report.TaskReport(None, "failed", [milestone, simple], milestone="test_milestone").first_failure is milestone
+    assert TaskReport(None, "failed", [milestone, simple], milestone="test_milestone").first_failure is milestone
 
 
 def test_reset_brings_the_stub_back_and_keeps_what_was_there(grader, checkout):
@@ -489,7 +490,7 @@ def test_exercism_gets_status_message_and_the_tests_own_code(grader, checkout):
 def test_every_form_says_so_where_nothing_could_be_run(package):
     folder = package("reference")
     (folder / "tensor.py").write_text("def f(x)\n", encoding="utf-8")
-    found = report.grade(course.find_chapter("02"), folder)
+    found = grade(course.find_chapter("02"), folder)
     assert formats.gradescope([found])["score"] == 0
     assert "A colon is missing" in formats.gradescope([found])["output"]
     suite = xml.fromstring(formats.junit([found]).partition("\n")[2])[0]
@@ -539,7 +540,7 @@ def test_help_names_the_commands_and_no_other(grader):
     done = grader("--help")
     assert done.returncode == 0
     named = set(re.findall(r"^python grader\.py ([a-z-]+)", done.stdout, re.MULTILINE))
-    assert named == set(cli._commands()) - {"map"}
+    assert named == set(cli._commands()) - {"map", "check"}
     assert max(map(len, done.stdout.split("\n"))) <= 80
 
 
@@ -660,7 +661,7 @@ def test_ctrl_c_while_a_temporary_folder_is_removed_leaves_nothing_of_it(monkeyp
         removed(*arguments, **options)
 
     monkeypatch.setattr(os, "rmdir", rmdir)
-    with pytest.raises(KeyboardInterrupt), report.temporary_folder() as folder:
+    with pytest.raises(KeyboardInterrupt), stage.temporary_folder() as folder:
         (folder / "tests").mkdir()
     assert not folder.exists()
 
@@ -773,11 +774,11 @@ def test_whatever_an_error_says_every_form_can_be_read_and_no_terminal_is_steere
         path.write_text(f"{line}\n{read_source(path)}", encoding="utf-8")
     else:
         answer(folder, "02.2", f"raise ValueError({text!a})\n")
-    found = report.grade(course.find_chapter("02"), folder)
+    found = grade(course.find_chapter("02"), folder)
     document = formats.junit([found])
     assert xml.fromstring(document.partition("\n")[2].encode("utf-8"))[0].get("name") == "02 Autograd"
     jsonschema.validate(json.loads(json.dumps(found.as_json())), SCHEMA)
-    screen.show_report(found, None)
+    screen.show_report(found)
     assert text == "]]>" or text not in capsys.readouterr().out
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from grading.course import chapters as course
-from grading.verdict.judge import grade
+from tests.course.conftest import grade
 
 # The task, its answer (or the answers at its places), words of what is shown, words that are not.
 ERRORS = {

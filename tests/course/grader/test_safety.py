@@ -3,13 +3,15 @@
 import os
 import sys
 import time
+from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 
 import pytest
 
 from grading.course import chapters as course
-from grading.runner import launch, stage
-from grading.verdict.judge import grade
+from grading.runner import events, launch, outcomes, stage
+from grading.runner.events import Event
+from tests.course.conftest import grade
 
 AUTOGRAD = course.find_chapter("02")
 TIMEOUT = 1.5
@@ -48,8 +50,8 @@ def test_a_module_that_cannot_be_imported_is_not_graded_and_the_line_is_named(pa
     report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
     assert not report.passed
     assert reason in report.not_gradable.reason
-    assert report.not_gradable.file == "meintorch/tensor.py"
-    assert report.not_gradable.line in (1, 2)
+    assert report.not_gradable.place.file == "meintorch/tensor.py"
+    assert report.not_gradable.place.line in (1, 2)
     assert report.score == 0
 
 
@@ -58,7 +60,7 @@ def test_an_endless_loop_at_import_is_found_and_its_line_named(package):
     tamper(folder, "while True: pass")
     report = grade(AUTOGRAD, folder, timeout=TIMEOUT)
     assert "Still running after 1.5 seconds" in report.not_gradable.reason
-    assert (report.not_gradable.file, report.not_gradable.line) == ("meintorch/tensor.py", 1)
+    assert (report.not_gradable.place.file, report.not_gradable.place.line) == ("meintorch/tensor.py", 1)
 
 
 LOOP = "while True:\n    upstream = upstream + 0.0\n"
@@ -73,11 +75,10 @@ def test_an_endless_loop_is_pinned_on_its_task_and_takes_no_other_with_it(packag
     assert statuses["02.4"] == ("passed", None)
     hung = report.tasks[1].first_failure
     assert hung.status == "timeout"
-    assert hung.location["file"] == "meintorch/tensor.py"
+    assert hung.place.file == "meintorch/tensor.py"
     source = (course.REFERENCE / "tensor.py").read_text(encoding="utf-8").split("\n")
     assert (
-        abs(hung.location["line"] - source.index("            # 02.2: product rule - the partner is the local factor."))
-        <= 2
+        abs(hung.place.line - source.index("            # 02.2: product rule - the partner is the local factor.")) <= 2
     )
 
 
@@ -92,14 +93,14 @@ def test_an_endless_loop_in_a_given_line_ends_within_the_limit(package):
     assert not report.passed
     hung = report.tasks[0].first_failure
     assert hung.status == "timeout"
-    assert "while True: pass" in path.read_text(encoding="utf-8").split("\n")[hung.location["line"] - 1]
+    assert "while True: pass" in path.read_text(encoding="utf-8").split("\n")[hung.place.line - 1]
 
 
 def test_os_exit_is_named_with_its_line(package):
     report = grade(AUTOGRAD, package("reference", {"02.2": "import os\nos._exit(0)\n"}), timeout=TIMEOUT)
     crashed = report.tasks[1].first_failure
     assert "os._exit() ended Python here" in crashed.message
-    assert crashed.location["file"] == "meintorch/tensor.py"
+    assert crashed.place.file == "meintorch/tensor.py"
     assert report.tasks[0].status == "passed"
 
 
@@ -120,7 +121,7 @@ def test_a_helper_module_of_the_learners_own_is_welcome(package):
 def test_an_error_in_a_given_line_is_placed_at_the_answer_that_caused_it(package):
     folder = package("reference", {"02.2": "self.grad += other * upstream\n"})
     failed = grade(AUTOGRAD, folder).tasks[1].first_failure
-    line = (folder / "tensor.py").read_text(encoding="utf-8").split("\n")[failed.location["line"] - 1]
+    line = (folder / "tensor.py").read_text(encoding="utf-8").split("\n")[failed.place.line - 1]
     assert line.strip() == "self.grad += other * upstream"
 
 
@@ -163,7 +164,7 @@ def test_a_right_answer_that_is_too_slow_is_told_so_where_it_matters(package):
     assert statuses["01.8"] == "failed"
     slow = report.tasks[7].first_failure
     assert slow.status == "timeout"
-    assert slow.location["file"] == "meintorch/value.py"
+    assert slow.place.file == "meintorch/value.py"
 
 
 def test_a_stub_with_its_words_deleted_is_still_to_do(package):
@@ -181,7 +182,7 @@ def test_a_name_that_the_tests_need_and_that_is_gone_is_named(package):
     path.write_text(path.read_text(encoding="utf-8").replace("def accuracy(", "def share("), encoding="utf-8")
     problem = grade(course.find_chapter("01"), folder).not_gradable
     assert "accuracy" in problem.reason
-    assert problem.file == "meintorch/mlp.py"
+    assert problem.place.file == "meintorch/mlp.py"
 
 
 def test_given_files_come_from_the_reference(package):
@@ -212,14 +213,13 @@ def test_words_on_the_private_channel_neither_stop_the_clock_nor_the_grader(pack
     assert time.monotonic() - started < 60.0
 
 
-def test_a_test_that_is_reported_twice_is_not_a_pass(package, monkeypatch, tmp_path):
+def test_a_test_that_is_reported_twice_is_not_a_pass():
     """Even where the words come from the child itself."""
-    end = launch._event(b'{"event": "end", "test": "test_once", "outcome": "passed"}')
-    canaries = [{**end, "test": name, "kind": kind} for name, kind in launch.CANARIES.items()]
-    events = [{"event": "ready"}, {"event": "imported"}, *canaries, end, end, {"event": "finished", "status": 1}]
-    monkeypatch.setattr(launch, "_events", lambda *_: (events, "", 1, False))
-    found = launch.run(tmp_path, AUTOGRAD, [course.Check("test_once", "02.1", goal=False)], TIMEOUT).results
-    assert found["test_once"].status != "passed"
+    end = events.parsed(b'{"event": "end", "test": "test_once", "outcome": "passed"}')
+    canaries = [replace(end, test=name, kind=kind) for name, kind in outcomes.CANARIES.items()]
+    told = [Event("ready"), Event("imported"), *canaries, end, end, Event("finished", status=1)]
+    record = outcomes.Record(told, "", 1, over_time=False, package="")
+    assert outcomes.outcomes_of(record, ["test_once"], TIMEOUT).outcomes["test_once"].status != "passed"
 
 
 def test_control_characters_do_not_reach_the_terminal(package):
@@ -246,7 +246,7 @@ def test_nothing_on_a_stage_is_compiled_by_the_tested_process(package, tmp_path,
             raise AssertionError(f"{path} was compiled")
 
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "elsewhere"))  # where the grader's own bytecode goes
-    assert stage.build(tmp_path / "stage", package("reference"), AUTOGRAD) is None
+    stage.build(tmp_path / "stage", package("reference"), AUTOGRAD)
     monkeypatch.setattr(sys, "pycache_prefix", None)
     paths = [str(path) for path in (tmp_path / "stage").rglob("*.py")]
     assert len(paths) > 20
@@ -254,9 +254,8 @@ def test_nothing_on_a_stage_is_compiled_by_the_tested_process(package, tmp_path,
 
 
 def test_a_file_that_is_changed_on_the_stage_is_run_as_it_is_now(package, tmp_path):
-    place = tmp_path / "stage"
-    assert stage.build(place, package("reference"), AUTOGRAD) is None
-    path = place / "meintorch" / "tensor.py"
+    made = stage.build(tmp_path / "stage", package("reference"), AUTOGRAD)
+    path = made.folder / "meintorch" / "tensor.py"
     before = path.stat()
     path.write_bytes(
         path.read_bytes().replace(b"unbroadcast(other.data * upstream", b"unbroadcast(other.data + upstream")
@@ -266,7 +265,8 @@ def test_a_file_that_is_changed_on_the_stage_is_run_as_it_is_now(package, tmp_pa
     product = [
         check for check in AUTOGRAD.checks if check.name == "test_each_factor_gets_its_partner_times_what_arrives"
     ]
-    assert launch.run(place, AUTOGRAD, product, TIMEOUT).results[product[0].name].status == "failed"
+    run = launch.run(made, product, TIMEOUT, launch.start)
+    assert run.outcomes[product[0].name].status == "failed"
 
 
 def test_a_run_draws_other_numbers_than_the_run_before(package):
@@ -288,7 +288,7 @@ def test_a_file_that_was_emptied_is_named_and_not_the_one_that_needs_it(package)
     folder = package("reference")
     (folder / "tensor.py").write_text("", encoding="utf-8")
     problem = grade(AUTOGRAD, folder).not_gradable
-    assert problem.file == "meintorch/tensor.py"
+    assert problem.place.file == "meintorch/tensor.py"
     assert problem.reason.endswith("cannot import name 'Tensor' from 'meintorch.tensor' (meintorch/tensor.py)")
 
 

@@ -14,9 +14,8 @@ import pytest
 
 from grading.course import chapters as course
 from grading.course.files import read_source
-from grading.tutor import watch
-from grading.verdict.judge import grade
-from tests.course.conftest import answer
+from grading.tutor import keys, watch
+from tests.course.conftest import answer, grade
 
 PATIENCE = 60.0  # seconds, for a busy machine
 RESULT = re.compile(r"(\d+) of \d+ checks")
@@ -272,14 +271,14 @@ def test_to_go_on_without_a_terminal_is_no_mistake(monkeypatch):
     ours, theirs = pty.openpty()
     with open(theirs, "rb", buffering=0) as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
-        with watch._single_keys(True):
+        with keys.at_once(True):
             os.close(ours)
             signal.raise_signal(signal.SIGCONT)
 
 
 def test_a_hint_for_what_waits_for_another_task_says_which(package, capsys):
     chapter, task = course.find_task("03.7")
-    watch._hint(grade(chapter, package("reference", {"03.3": "stub"}), task))
+    watch.show_hint(grade(chapter, package("reference", {"03.3": "stub"}), task))
     assert "A hint comes with what this waits for: python grader.py 03.3" in capsys.readouterr().out
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from grading.course.chapters import REFERENCE, chapters, find_task
-from grading.verdict.judge import grade
+from tests.course.conftest import grade
 
 EVERY_TASK = [task.id for chapter in chapters() for task in chapter.tasks]
 

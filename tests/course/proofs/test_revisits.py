@@ -9,8 +9,7 @@ from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
 from grading.runner import stage
-from grading.verdict.judge import grade
-from tests.course.conftest import answer, follow_the_texts
+from tests.course.conftest import answer, follow_the_texts, grade
 from tests.course.corpora.test_answers import RIGHT
 
 CHAPTER = course.find_chapter("09")
@@ -73,7 +72,7 @@ def test_whatever_was_right_in_the_earlier_chapter_does_not_show_as_failed(one, 
 def test_the_file_of_the_earlier_task_is_the_learners_own_when_the_earlier_chapter_is_checked(package, tmp_path):
     folder = package("reference")
     (tmp_path / "stage").mkdir()
-    assert stage.build(tmp_path / "stage", folder, course.find_chapter("02")) is None
+    assert isinstance(stage.build(tmp_path / "stage", folder, course.find_chapter("02")), stage.Stage)
     assert read_source(tmp_path / "stage" / "meintorch" / "tensor.py") == read_source(folder / "tensor.py")
     assert "TODO 09.1" in read_source(tmp_path / "stage" / "meintorch" / "grad_mode.py")
 

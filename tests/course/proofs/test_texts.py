@@ -15,9 +15,8 @@ from grading.cli import main
 from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
-from grading.tutor.screen import sentence_of
-from grading.verdict.judge import grade
-from tests.course.conftest import answer, follow_the_texts
+from grading.verdict.sentences import sentence_of
+from tests.course.conftest import answer, follow_the_texts, grade
 from tests.course.proofs.cells import agree, cells, run_as_a_learner, words
 
 CHAPTERS = course.chapters()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grading.authoring.mutants import Mutant, mutants_of
-from grading.course.chapters import REFERENCE, TESTS, Chapter, Check, GraderError, chapters, find_chapter
+from grading.course.chapters import REFERENCE, TESTS, Chapter, Check, GraderError, chapters, find_chapter, reference
 from grading.course.files import read_source
 from grading.course.regions import fill
 from grading.runner import launch, warm
@@ -67,7 +67,7 @@ def _reference_on(folder: Path, chapter: Chapter) -> Stage:
 
 def _caught_by(stage: Stage, chapter: Chapter, mutant: Mutant) -> str:
     file = mutant.part.file
-    mutated = {file: fill(read_source(REFERENCE / file), mutant.part.region, mutant.body)}
+    mutated = {file: fill(reference()[file], mutant.part.region, mutant.body)}
     stage.lay_out(stage.package.with_sources({**_sources(chapter), **mutated}))
     plain = [check for check in chapter.checks if not check.goal]
     if not _passes(stage, [check for check in plain if check.task == mutant.task]):
@@ -84,7 +84,7 @@ def _caught_by(stage: Stage, chapter: Chapter, mutant: Mutant) -> str:
 def _sources(chapter: Chapter) -> dict[str, str]:
     """The files that a mutant of a chapter may have changed, as the reference has them."""
     files = {part.file for task in chapter.tasks for part in task.parts}
-    return {name: read_source(REFERENCE / name) for name in files}
+    return {name: reference()[name] for name in files}
 
 
 def _passes_later(mutant: Mutant, mutated: dict[str, str], goal: bool) -> bool:

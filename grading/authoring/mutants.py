@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from grading.course.chapters import REFERENCE, Part, Task
-from grading.course.files import read_source
+from grading.course.chapters import Part, Task, reference
 from grading.course.regions import find_definition, parsed
 
 OPERATORS = {
@@ -91,7 +90,7 @@ class _Source:
     def __init__(self, body: str, part: Part):
         self.raw = body.encode()
         path = part.region.qualname.split(".")
-        function = find_definition(parsed(read_source(REFERENCE / part.file)), path)
+        function = find_definition(parsed(reference()[part.file]), path)
         self.returns = ast.unparse(function.returns) if function.returns else ""
         self.arguments = [argument.arg for argument in function.args.args]
         self.of_numbers = part.file in NUMBERS_ONLY

@@ -2,12 +2,13 @@
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from grading.course import texts
-from grading.course.files import read_source
+from grading.course.files import read_source, read_sources
 from grading.course.regions import Region, find_regions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,34 +84,39 @@ class Chapter:
     def tests(self) -> Path:
         return TESTS / f"test_{self.slug}.py"
 
-    @property
+    @cached_property
     def files(self) -> list[str]:
         """The files of the package that hold the chapter's own tasks."""
-        return list(dict.fromkeys(name for task in self.tasks if not task.revisits for name in task.files))
+        return list(dict.fromkeys(part.file for task in self.tasks if not task.revisits for part in task.parts))
+
+
+@lru_cache(maxsize=1)
+def reference() -> Mapping[str, str]:
+    """The sources of the reference by their path within the package, "tensor.py"."""
+    return read_sources(REFERENCE)
 
 
 @lru_cache(maxsize=1)
 def chapters() -> tuple[Chapter, ...]:
     """Every chapter, in order. Raises ValueError where text, tests and reference do not fit each other."""
     parts: dict[str, list[Part]] = {}
-    for path in sorted(REFERENCE.rglob("*.py")):
-        for region in find_regions(read_source(path)):
-            parts.setdefault(region.task, []).append(Part(path.relative_to(REFERENCE).as_posix(), region))
+    for file, source in reference().items():
+        for region in find_regions(source):
+            parts.setdefault(region.task, []).append(Part(file, region))
     found = []
-    for path in sorted(CHAPTERS.glob("[0-9][0-9]_*.md")):
-        text = read_source(path)
-        number = path.stem[:2]
-        titles = texts.task_titles(text)
-        revisits = {task: texts.revisited(title) for task, title in titles.items()}
-        own = [task for task in titles if not revisits[task]]
+    for file, text in read_sources(CHAPTERS, "[0-9][0-9]_*.md").items():
+        outline = texts.outline(text)
+        number, revisits = file[:2], outline.revisits
+        own = [task for task in outline.tasks if task not in revisits]
         if own != sorted((task for task in parts if task.startswith(number)), key=order):
-            raise ValueError(f"{path.name} has the tasks {own}, the reference has others")
-        if unknown := {task for task in revisits.values() if task and task not in parts}:
-            raise ValueError(f"{path.name} goes back to tasks that the reference does not have: {sorted(unknown)}")
+            raise ValueError(f"{file} has the tasks {own}, the reference has others")
+        if unknown := set(revisits.values()) - set(parts):
+            raise ValueError(f"{file} goes back to tasks that the reference does not have: {sorted(unknown)}")
         tasks = tuple(
-            Task(task, name, tuple(parts[revisits[task] or task]), revisits[task]) for task, name in titles.items()
+            Task(task, title, tuple(parts[revisits.get(task, task)]), revisits.get(task))
+            for task, title in outline.tasks.items()
         )
-        found.append(Chapter(number, path.stem, texts.title(text), tasks))
+        found.append(Chapter(number, file.removesuffix(".md"), outline.title, tasks))
     return tuple(found)
 
 

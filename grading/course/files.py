@@ -1,8 +1,10 @@
 """Reading and writing source files without losing anything."""
 
+import contextlib
 import importlib.util
 import marshal
 import os
+import sys
 import tempfile
 import warnings
 from functools import lru_cache
@@ -17,9 +19,18 @@ def read_source(path: Path) -> str:
     return as_source(path.read_bytes())
 
 
+def read_sources(folder: Path, pattern: str = "**/*.py") -> dict[str, str]:
+    """The texts of a folder's files, by their path within it. Raises what `read_source` raises."""
+    return {path.relative_to(folder).as_posix(): read_source(path) for path in sorted(folder.glob(pattern))}
+
+
 def as_source(data: bytes) -> str:
     """The text of a source file's bytes, as `read_source` returns it."""
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def as_sources(files: dict[str, bytes]) -> dict[str, str]:
+    return {name: as_source(data) for name, data in files.items()}
 
 
 def write_source(path: Path, text: str) -> None:
@@ -36,6 +47,20 @@ def write_source(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def write_with_bytecode(folder: Path, files: dict[str, bytes]) -> None:
+    """Write files to folders that are there, and beside a Python file its bytecode, so that nobody compiles it."""
+    for name, data in files.items():
+        path = os.path.join(folder, name)
+        with open(path, "wb") as file:
+            file.write(data)
+        if path.endswith(".py"):
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # seen by who imports it
+                kept = bytecode(data)
+                place, module = os.path.split(path)
+                with open(f"{place}/__pycache__/{module[:-3]}.{sys.implementation.cache_tag}.pyc", "wb") as file:
+                    file.write(kept)
 
 
 @lru_cache(maxsize=128)

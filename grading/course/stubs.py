@@ -1,26 +1,18 @@
 """The stubs of the reference: its files with every answer replaced by its TODO."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 
-from grading.course.chapters import REFERENCE
-from grading.course.files import read_source
+from grading.course.chapters import reference
 from grading.course.regions import without_answers
 
 
-@lru_cache(maxsize=64)
-def stub_of(reference: str) -> str:
-    """Return a reference source with every task's answer replaced by its TODO."""
-    return without_answers(reference)
-
-
-def stub_tree() -> dict[str, str]:
+@lru_cache(maxsize=1)
+def stub_tree() -> Mapping[str, str]:
     """Every Python file of the reference by its path within the package ("tensor.py"), as a stub."""
-    return {
-        path.relative_to(REFERENCE).as_posix(): stub_of(read_source(path)) for path in sorted(REFERENCE.rglob("*.py"))
-    }
+    return {name: without_answers(source) for name, source in reference().items()}
 
 
-@lru_cache(maxsize=64)
 def skeleton(name: str) -> str:
     """The stub of a file of the reference, by its path within the package ("tensor.py")."""
-    return stub_of(read_source(REFERENCE / name))
+    return stub_tree()[name]

@@ -27,22 +27,22 @@ class Listing:
     line: int  # of the opening fence
 
 
-def title(text: str) -> str:
-    """The chapter's name: its first heading without the number, "# 02 Autograd"."""
+@dataclass(frozen=True)
+class Outline:
+    """What the headings of a chapter say."""
+
+    title: str  # "Autograd"
+    tasks: dict[str, str]  # their titles by number
+    revisits: dict[str, str]  # by a task with the title "Back to 02.3: ...": "02.3"
+
+
+def outline(text: str) -> Outline:
     match = re.search(r"^# \d\d (.+)$", text, re.MULTILINE)
     if match is None:
         raise ValueError('the text has no heading such as "# 02 Autograd"')
-    return match.group(1).strip()
-
-
-def task_titles(text: str) -> dict[str, str]:
-    return {match.group(1): match.group(2).strip() for match in TASK_HEADING.finditer(text)}
-
-
-def revisited(title: str) -> str | None:
-    """The earlier task that a task with this title improves: "Back to 02.3: no recursion"."""
-    match = BACK_TO.match(title)
-    return match and match.group(1)
+    tasks = {heading[1]: heading[2].strip() for heading in TASK_HEADING.finditer(text)}
+    back = {task: BACK_TO.match(title) for task, title in tasks.items()}
+    return Outline(match[1].strip(), tasks, {task: earlier[1] for task, earlier in back.items() if earlier})
 
 
 def task_section(text: str, task: str) -> str:

@@ -7,7 +7,6 @@ Nothing that a learner's code does to the stage reaches the repository, and noth
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from grading.course.chapters import PACKAGE, REFERENCE, TESTS, Chapter, chapters
-from grading.course.files import as_source, bytecode
+from grading.course.files import as_sources, write_with_bytecode
 from grading.course.package import Package
 from grading.course.place import Place
-from grading.course.stubs import skeleton
+from grading.course.stubs import stub_tree
 from grading.runner.gradable import NotGradable, problem_of
 
 INI = """[pytest]
@@ -38,9 +37,9 @@ class Stage:
 
     def lay_out(self, package: Package) -> None:
         """Let the following runs have another package."""
-        for name, source in package.sources.items():
-            if source is not self.package.sources.get(name) and source != self.package.sources.get(name):
-                _write(str(self.folder / "meintorch" / name), source.encode())
+        there = self.package.sources
+        changed = {name: source.encode() for name, source in package.sources.items() if source != there.get(name)}
+        write_with_bytecode(self.folder / "meintorch", changed)
         self.package = package
 
 
@@ -63,7 +62,8 @@ def build(folder: Path, package: Path, chapter: Chapter) -> Stage | NotGradable:
                 return problem
     files.update(given)
     _write_all(folder, files, chapter)
-    sources = {name: as_source(data) for name, data in files.items() if name in _with_answers()}
+    answered_in = {name for other in chapters() for name in other.files}
+    sources = as_sources({name: data for name, data in files.items() if name in answered_in})
     return Stage(folder, chapter, Package(sources))
 
 
@@ -78,21 +78,14 @@ def _missing(package: Path, name: str, task: str) -> NotGradable:
     return NotGradable(f"The file {what}{fix}", Place(f"meintorch/{name}"))
 
 
-def _with_answers() -> set[str]:
-    """The files of the package in which tasks are answered."""
-    return {name for chapter in chapters() for name in chapter.files}
-
-
 @lru_cache(maxsize=1)
 def given_files(chapter: Chapter) -> dict[str, bytes]:
     """What is not the learner's in this chapter: the reference's files without tasks and the later chapters' stubs."""
     written_in = {name: other.number for other in chapters() for name in other.files}
     given = {path.name: path.read_bytes() for path in REFERENCE.glob("*.npz")}
-    for name, path in package_files(REFERENCE).items():
-        if name not in written_in:
-            given[name] = path.read_bytes()
-        elif written_in[name] > chapter.number:
-            given[name] = skeleton(name).encode()
+    for name, stub in stub_tree().items():
+        if written_in.get(name, "99") > chapter.number:  # of a file without tasks the stub is the file itself
+            given[name] = stub.encode()
     return given
 
 
@@ -129,17 +122,4 @@ def _write_all(folder: Path, package: dict[str, bytes], chapter: Chapter) -> Non
     for name in {os.path.dirname(name) for name in files}:
         (folder / name / "__pycache__").mkdir(parents=True, exist_ok=True)
     (folder / "scratch").mkdir()  # what the tested code may write to
-    for name, data in files.items():
-        _write(os.path.join(folder, name), data)
-
-
-def _write(path: str, data: bytes) -> None:
-    """Write a file, and beside a Python file its bytecode: what an earlier stage had too is not compiled again."""
-    with open(path, "wb") as file:
-        file.write(data)
-    if path.endswith(".py"):
-        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # seen by whoever imports it
-            kept = bytecode(data)
-            folder, name = os.path.split(path)
-            with open(f"{folder}/__pycache__/{name[:-3]}.{sys.implementation.cache_tag}.pyc", "wb") as file:
-                file.write(kept)
+    write_with_bytecode(folder, files)

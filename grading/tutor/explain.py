@@ -4,7 +4,7 @@ import ast
 import textwrap
 
 from grading.course import texts
-from grading.course.chapters import REFERENCE, Part, Task
+from grading.course.chapters import Part, Task, reference
 from grading.course.files import read_source
 from grading.course.regions import find_definition
 from grading.tutor import screen
@@ -54,7 +54,7 @@ def _show_part(part: Part, shown: set[tuple[str, str]]) -> None:
 
 
 def _source(part: Part, definition: str) -> list[str]:
-    source = read_source(REFERENCE / part.file)
+    source = reference()[part.file]
     node = find_definition(ast.parse(source), definition.split("."))
     lines = source.split("\n")[node.lineno - 1 : node.end_lineno] if node else []
     return textwrap.dedent("\n".join(lines)).split("\n")

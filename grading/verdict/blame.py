@@ -1,10 +1,8 @@
 """Whose fault is it? A task that passes once an earlier one is answered by the reference waits for that one."""
 
 from collections.abc import Callable
-from functools import lru_cache
 
-from grading.course.chapters import REFERENCE, Part, chapters
-from grading.course.files import read_source
+from grading.course.chapters import Part, chapters, reference
 from grading.course.package import Package
 from grading.course.regions import Region
 from grading.verdict.results import Report, TaskReport
@@ -58,9 +56,10 @@ def _blame_earlier_tasks(report: Report, trial: Trial, failed: list[TaskReport])
     before = [task for chapter in earlier for task in chapter.tasks]
     before += here.tasks[: here.tasks.index(report.tasks[0].task)]  # where one task alone was asked for
     answers = [(task.id, part) for task in before for part in task.parts]
-    reference = {name: _reference(name) for chapter in earlier for name in chapter.files}
-    ideal = own.with_sources(reference).with_answers(
-        [part for _, part in answers if part.file not in reference], Region.answer
+    sources = reference()
+    ideal_files = {name: sources[name] for chapter in earlier for name in chapter.files}
+    ideal = own.with_sources(ideal_files).with_answers(
+        [part for _, part in answers if part.file not in ideal_files], Region.answer
     )
     if all(ideal.sources[part.file] == own.sources[part.file] for _, part in answers):
         return []
@@ -76,7 +75,7 @@ def _blame_earlier_tasks(report: Report, trial: Trial, failed: list[TaskReport])
             if task.first_failure:
                 task.first_failure.place = own.place(part)
         else:
-            changed = next((name for name in reference if own.sources[name] != reference[name]), None)
+            changed = next((name for name in ideal_files if own.sources[name] != ideal_files[name]), None)
             culprit = next((chapter.number for chapter in earlier if changed in chapter.files), here.number)
         blamed.append((task, culprit))
     return blamed
@@ -107,8 +106,3 @@ def _answers_needed(report: Report, trial: Trial, task: TaskReport, others: list
     if needed <= len(others) and len(failures) > 1 and not passes(needed):
         needed = fewest(needed)
     return needed
-
-
-@lru_cache(maxsize=64)
-def _reference(name: str) -> str:
-    return read_source(REFERENCE / name)

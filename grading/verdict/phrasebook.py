@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grading.course.chapters import REFERENCE, Part, chapters
-from grading.course.files import read_source
+from grading.course.chapters import Part, chapters, reference
 from grading.course.regions import find_definition, parsed
 from grading.verdict import later
 
@@ -38,7 +37,7 @@ class Spot:
     def makes_tensor(self) -> bool:
         """Does the function around the answer return a Tensor? Then the graph has to go on in it."""
         path = self.part.region.qualname.split(".")
-        returns = find_definition(parsed(read_source(REFERENCE / self.file)), path).returns
+        returns = find_definition(parsed(reference()[self.file]), path).returns
         return returns is not None and "Tensor" in ast.unparse(returns) and path[-1] != "backward"  # that of a node
 
     def modules(self, name: str) -> list[str]:
@@ -52,7 +51,7 @@ class Spot:
 
     def is_own(self, name: str) -> bool:
         """Is a name in this file the package's own function, and not Python's?"""
-        for node in parsed(read_source(REFERENCE / self.file)).body:
+        for node in parsed(reference()[self.file]).body:
             imported = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("meintorch")
             if imported and any(alias.name == name for alias in node.names):
                 return True
@@ -62,7 +61,7 @@ class Spot:
 
     def names(self) -> list[str]:
         """What can be used at the answer's place: the arguments of the functions around it, and what is set there."""
-        tree, path, found = parsed(read_source(REFERENCE / self.file)), self.part.region.qualname.split("."), []
+        tree, path, found = parsed(reference()[self.file]), self.part.region.qualname.split("."), []
         for length in range(1, len(path) + 1):
             around = find_definition(tree, path[:length])
             if isinstance(around, ast.FunctionDef):
@@ -81,7 +80,7 @@ def public_names() -> dict[tuple[str, str], str]:
         (node.name, file): chapter.number
         for chapter in chapters()
         for file in chapter.files
-        for node in parsed(read_source(REFERENCE / file)).body
+        for node in parsed(reference()[file]).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
     }
 

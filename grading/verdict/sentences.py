@@ -3,8 +3,7 @@
 import re
 from functools import lru_cache
 
-from grading.course.chapters import REFERENCE, chapters
-from grading.course.files import read_source
+from grading.course.chapters import chapters, reference
 
 
 def sentence_of(name: str) -> str:
@@ -18,7 +17,7 @@ def sentence_of(name: str) -> str:
 @lru_cache(maxsize=1)
 def code_names() -> list[str]:
     """Names with an underscore that stand for a piece of code in a test's name, the longest first."""
-    names = {"zero_grad", *re.findall(r"[a-z]\w*_\w+", read_source(REFERENCE / "__init__.py"))}
+    names = {"zero_grad", *re.findall(r"[a-z]\w*_\w+", reference()["__init__.py"])}
     regions = [part.region for chapter in chapters() for task in chapter.tasks for part in task.parts]
     names.update(name for region in regions for name in region.qualname.split(".") if "_" in name.strip("_"))
     return sorted(names, key=len, reverse=True)

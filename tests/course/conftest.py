@@ -90,7 +90,7 @@ def answer(package: Path, task: str, bodies: str | list[str]) -> None:
 
 def answered(source: str, part: course.Part, body: str) -> str:
     """A file of a package with another answer in it."""
-    return put(source, part.region, body, stubs.stub_of(read_source(course.REFERENCE / part.file)))
+    return put(source, part.region, body, stubs.skeleton(part.file))
 
 
 def follow_the_texts(package: Path, number: str) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from grading.course.chapters import REFERENCE, chapters
 from grading.course.files import read_source
-from grading.course.regions import body_source, fill, find_regions, is_stub, locate, put
-from grading.course.stubs import stub_of, stub_tree
+from grading.course.regions import body_source, fill, find_regions, is_stub, locate, put, without_answers
+from grading.course.stubs import stub_tree
 
 REFERENCE_CODE = textwrap.dedent(
     '''
@@ -54,7 +54,7 @@ def test_a_region_knows_its_name_its_comment_and_its_statements():
 
 
 def test_a_stub_keeps_what_is_given_and_the_comment():
-    stub = stub_of(REFERENCE_CODE)
+    stub = without_answers(REFERENCE_CODE)
     assert "# TODO 07.2: product rule -\n            # the partner is the local factor.\n" in stub
     assert stub.count("raise NotImplementedError") == 2
     assert "if not data:\n        return start\n    # TODO 07.1: add them up.\n    raise" in stub
@@ -62,7 +62,7 @@ def test_a_stub_keeps_what_is_given_and_the_comment():
 
 
 def test_an_answer_put_into_the_stub_gives_the_reference_back():
-    source = stub_of(REFERENCE_CODE)
+    source = without_answers(REFERENCE_CODE)
     for region in (PRODUCT, TOTAL):
         source = fill(source, region, region.answer())
     assert source == REFERENCE_CODE
@@ -101,7 +101,7 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("change", LEARNERS.values(), ids=LEARNERS.keys())
-@pytest.mark.parametrize("start", [REFERENCE_CODE, stub_of(REFERENCE_CODE)], ids=["solved", "stub"])
+@pytest.mark.parametrize("start", [REFERENCE_CODE, without_answers(REFERENCE_CODE)], ids=["solved", "stub"])
 def test_a_task_is_found_in_a_file_that_a_learner_has_changed(start, change):
     source = change(start)
     assert source != start
@@ -117,7 +117,7 @@ def test_a_task_is_found_in_a_file_that_a_learner_has_changed(start, change):
 
 
 def test_an_answer_written_above_the_comment_is_found():
-    source = stub_of(REFERENCE_CODE).replace(
+    source = without_answers(REFERENCE_CODE).replace(
         "            # TODO 07.2", "            self.grad += 1\n            # TODO 07.2"
     )
     assert ast.unparse(locate(source, PRODUCT).statements[0]) == "self.grad += 1"
@@ -126,7 +126,7 @@ def test_an_answer_written_above_the_comment_is_found():
 def test_a_function_whose_parameter_has_another_name_is_exchanged_whole():
     source = REFERENCE_CODE.replace("_backward(upstream)", "_backward(g)").replace("* upstream", "* g")
     assert locate(source, PRODUCT) is None
-    again = put(source, PRODUCT, PRODUCT.answer(), stub_of(REFERENCE_CODE))
+    again = put(source, PRODUCT, PRODUCT.answer(), without_answers(REFERENCE_CODE))
     assert ast.dump(ast.parse(again)) == ast.dump(ast.parse(put(REFERENCE_CODE, TOTAL, TOTAL.answer(), "")))
 
 
@@ -142,7 +142,7 @@ def test_a_function_whose_parameter_has_another_name_is_exchanged_whole():
 )
 def test_what_is_missing_comes_back(source):
     for region in (PRODUCT, TOTAL):
-        source = put(source, region, region.answer(), stub_of(REFERENCE_CODE))
+        source = put(source, region, region.answer(), without_answers(REFERENCE_CODE))
     for region in (PRODUCT, TOTAL):
         assert body_source(source, locate(source, region)).strip().endswith(region.body.strip().split("\n")[-1])
 
@@ -152,7 +152,7 @@ def test_a_file_indented_with_tabs_stays_one():
         "\t" * ((len(line) - len(line.lstrip())) // 4) + line.lstrip() for line in REFERENCE_CODE.split("\n")
     )
     for region in (PRODUCT, TOTAL):
-        source = put(source, region, region.stub(), stub_of(REFERENCE_CODE))
+        source = put(source, region, region.stub(), without_answers(REFERENCE_CODE))
     ast.parse(source)
     assert "\t\t\t# TODO 07.2" in source
     assert all(is_stub(locate(source, region)) for region in (PRODUCT, TOTAL))
@@ -160,12 +160,12 @@ def test_a_file_indented_with_tabs_stays_one():
 
 def test_a_function_exchanged_inside_an_if_keeps_its_place():
     source = "if True:\n    def total(data): return sum(data)\nelse:\n    def total(data): return 0\n"
-    again = put(source, TOTAL, TOTAL.answer(), stub_of(REFERENCE_CODE))
+    again = put(source, TOTAL, TOTAL.answer(), without_answers(REFERENCE_CODE))
     assert body_source(again, locate(again, TOTAL)).endswith("return start\n")
 
 
 def test_an_empty_file_gets_the_whole_skeleton():
-    assert put("\n", TOTAL, TOTAL.stub(), stub_of(REFERENCE_CODE)) == stub_of(REFERENCE_CODE)
+    assert put("\n", TOTAL, TOTAL.stub(), without_answers(REFERENCE_CODE)) == without_answers(REFERENCE_CODE)
 
 
 def test_a_task_comment_in_the_wrong_place_is_an_error():

@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, signal.default_int_handler)
     try:
         options = _parse(sys.argv[1:] if arguments is None else arguments)
-        return options.run(options)
+        status: int = options.run(options)
+        return status
     except UsageError as error:
         print(error, file=sys.stderr)
         return WRONG_USAGE

@@ -13,10 +13,12 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 TASK_COMMENT = re.compile(r"#\s*(?:TODO\s+)?(\d\d\.\d+):\s*(.*)")
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -63,46 +65,45 @@ class Block:
 @lru_cache(maxsize=64)
 def find_regions(source: str) -> tuple[Region, ...]:
     """Return the regions of a reference source, in the order of the file. Raises ValueError for a stray comment."""
-    tree = parsed(source)
-    lines = source.split("\n")
     comments = _task_comments(source)
-    regions = []
-    for line, column, task in comments:
-        path, function = _innermost_function(tree, line)
-        if function is None or function.body[0].col_offset != column:
-            raise ValueError(f"line {line}: the comment of task {task} does not stand directly in a function's body")
-        body = function.body
-        start = next((i for i, statement in enumerate(body) if _first_line(statement) > line), None)
-        if start is None:
-            raise ValueError(f"line {line}: nothing follows the comment of task {task}")
-        stop = start
-        while stop < len(body) and not (
-            _is_definition(body[stop]) and any(_spans(body[stop], other) for other, _, _ in comments)
-        ):
-            stop += 1
-        if stop == start:
-            raise ValueError(f"line {line}: nothing follows the comment of task {task}")
-        comment_end = line
-        while lines[comment_end].strip().startswith("#"):  # the comment may go over several lines
-            comment_end += 1
-        comment = [TASK_COMMENT.match(lines[line - 1].strip()).group(2)]
-        comment += [text.strip().lstrip("#").strip() for text in lines[line:comment_end]]
-        answer = lines[comment_end : body[stop - 1].end_lineno]
-        regions.append(
-            Region(
-                task=task,
-                qualname=".".join(path),
-                comment="\n".join(comment),
-                body=textwrap.dedent("\n".join(answer)).strip("\n") + "\n",
-                given=tuple(ast.dump(statement) for statement in body[_docstring_length(function) : start]),
-                ends_before=body[stop].name if stop < len(body) else None,
-                arguments=_arguments(function),
-                line=line,
-                last=body[stop - 1].end_lineno,
-                indent=column,
-            )
-        )
-    return tuple(regions)
+    headed = [line for line, _, _ in comments]
+    return tuple(_region_below(source, line, column, task, headed) for line, column, task in comments)
+
+
+def _region_below(source: str, line: int, column: int, task: str, headed: list[int]) -> Region:
+    """The region below a task's comment. `headed` are the lines of all such comments."""
+    lines = source.split("\n")
+    path, function = _innermost_function(parsed(source), line)
+    if function is None or function.body[0].col_offset != column:
+        raise ValueError(f"line {line}: the comment of task {task} does not stand directly in a function's body")
+    body = function.body
+    start = next((i for i, statement in enumerate(body) if _first_line(statement) > line), len(body))
+    stop, ends_before = start, None
+    for statement in body[start:]:
+        if _is_definition(statement) and any(_spans(statement, other) for other in headed):
+            ends_before = statement.name
+            break
+        stop += 1
+    if stop == start:
+        raise ValueError(f"line {line}: nothing follows the comment of task {task}")
+    comment_end = line
+    while lines[comment_end].strip().startswith("#"):  # the comment may go over several lines
+        comment_end += 1
+    comment = [text.strip().lstrip("#").strip() for text in lines[line - 1 : comment_end]]
+    comment[0] = comment[0].partition(":")[2].strip()
+    last = _last_line(body[stop - 1])
+    return Region(
+        task=task,
+        qualname=".".join(path),
+        comment="\n".join(comment),
+        body=textwrap.dedent("\n".join(lines[comment_end:last])).strip("\n") + "\n",
+        given=tuple(ast.dump(statement) for statement in body[_docstring_length(function) : start]),
+        ends_before=ends_before,
+        arguments=_arguments(function),
+        line=line,
+        last=last,
+        indent=column,
+    )
 
 
 def without_answers(source: str) -> str:
@@ -121,7 +122,7 @@ def locate(source: str, region: Region) -> Block | None:
     or the given statements before it were changed.
     """
     function = find_definition(parsed(source), region.qualname.split("."))
-    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or _arguments(function) != region.arguments:
+    if not isinstance(function, Function) or _arguments(function) != region.arguments:
         return None
     lines = source.split("\n")
     body = function.body
@@ -132,7 +133,7 @@ def locate(source: str, region: Region) -> Block | None:
         marked = [line for line, _, task in _task_comments(source) if task == region.task and _spans(function, line)]
         if not marked:
             return None
-        start = sum(statement.end_lineno < marked[0] for statement in body)
+        start = sum(_last_line(statement) < marked[0] for statement in body)
     stop = len(body)
     if region.ends_before is not None:
         names = [statement.name if _is_definition(statement) else None for statement in body]
@@ -140,10 +141,10 @@ def locate(source: str, region: Region) -> Block | None:
             return None
         stop = names.index(region.ends_before, start)
 
-    before = body[start - 1].end_lineno if start else _header_end(source, function)
+    before = _last_line(body[start - 1]) if start else _header_end(source, function)
     if start < len(body) and _first_line(body[start]) <= before:  # `def f(x): return x`, or `a = 1; b = 2`
         return None
-    last = body[stop - 1].end_lineno if stop > start else before
+    last = _last_line(body[stop - 1]) if stop > start else before
     if stop == len(body):
         # Comments at the end of the block belong to it.
         while last < len(lines) and _is_comment_at(lines[last], function.body[0].col_offset):
@@ -161,12 +162,21 @@ def dump(node: ast.AST) -> str:
 
 def find_definition(tree: ast.AST, path: list[str]) -> Definition | None:
     """Return the class or function of that qualified name; the last one, where there are several."""
-    node = tree
+    found: Definition | None = None
     for name in path:
-        node = next((child for child in reversed(list(_definitions(node))) if child.name == name), None)
-        if node is None:
+        inside = [child for child in _definitions(found or tree) if child.name == name]
+        if not inside:
             return None
-    return node
+        found = inside[-1]
+    return found
+
+
+def definition(tree: ast.AST, path: list[str]) -> Definition:
+    """What `find_definition` returns, where it is known to be there. Raises LookupError otherwise."""
+    found = find_definition(tree, path)
+    if found is None:
+        raise LookupError(f"there is no {'.'.join(path)}")
+    return found
 
 
 def definition_line(source: str, qualname: str) -> int | None:
@@ -221,15 +231,15 @@ def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
     tree, donor_tree = parsed(source), parsed(donor)
     path = region.qualname.split(".")
     depth = _depth_of_function(donor_tree, path)  # what gets exchanged
-    wanted = _source_of(donor, find_definition(donor_tree, path[:depth]))
+    wanted = _source_of(donor, definition(donor_tree, path[:depth]))
     found = find_definition(tree, path[:depth])
     if found is not None:
-        return _splice(source, _first_line(found), found.end_lineno, _indented(wanted, _indent_of(source, found)))
+        return _splice(source, _first_line(found), _last_line(found), _indented(wanted, _indent_of(source, found)))
     owner = find_definition(tree, path[: depth - 1]) if depth > 1 else None
     if isinstance(owner, ast.ClassDef):
         method = _indented(wanted, _indent_of(source, owner.body[0]))
-        return _splice(source, owner.end_lineno + 1, owner.end_lineno, f"\n{method}")
-    whole = _source_of(donor, find_definition(donor_tree, path[:1]))
+        return _splice(source, _last_line(owner) + 1, _last_line(owner), f"\n{method}")
+    whole = _source_of(donor, definition(donor_tree, path[:1]))
     return f"{source.rstrip()}\n\n\n{whole}"
 
 
@@ -241,8 +251,8 @@ def _depth_of_function(tree: ast.AST, path: list[str]) -> int:
 def raising(source: str, region: Region) -> str:
     """A stub's source in which the outermost function around a region raises its TODO as soon as it is called."""
     path, tree = region.qualname.split("."), parsed(source)
-    function = find_definition(tree, path[: _depth_of_function(tree, path)])
-    body = function.body[_docstring_length(function) :]
+    function = definition(tree, path[: _depth_of_function(tree, path)])
+    body = [statement for statement in function.body if not _is_docstring(statement)]
     raised = _indented(f'raise NotImplementedError("TODO {region.task}")\n', _indent_of(source, body[0]))
     line = _first_line(body[0])
     return _splice(source, line, line - 1, raised)
@@ -273,7 +283,7 @@ def _task_comments(source: str) -> list[tuple[int, int, str]]:
     if not found:
         return []
     texts = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.Constant | ast.JoinedStr)]
-    return [one for one in found if not any(text.lineno <= one[0] <= text.end_lineno for text in texts)]
+    return [one for one in found if not any(text.lineno <= one[0] <= _last_line(text) for text in texts)]
 
 
 def _definitions(node: ast.AST) -> Iterator[Definition]:
@@ -285,41 +295,52 @@ def _definitions(node: ast.AST) -> Iterator[Definition]:
             yield from _definitions(child)
 
 
-def _innermost_function(tree: ast.AST, line: int) -> tuple[list[str], ast.FunctionDef | None]:
-    path, node = [], tree
+def _innermost_function(tree: ast.AST, line: int) -> tuple[list[str], Function | None]:
+    path: list[str] = []
+    node = tree
     while True:
         inner = next((child for child in _definitions(node) if _spans(child, line)), None)
         if inner is None:
-            return path, node if isinstance(node, ast.FunctionDef) else None
+            return path, node if isinstance(node, Function) else None
         path.append(inner.name)
         node = inner
 
 
-def _is_definition(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+def _is_definition(node: ast.AST) -> TypeGuard[Definition]:
+    return isinstance(node, Definition)
+
+
+def _last_line(node: ast.stmt | ast.expr) -> int:
+    return node.end_lineno or node.lineno
 
 
 def _first_line(node: ast.stmt) -> int:
-    return min([node.lineno] + [decorator.lineno for decorator in getattr(node, "decorator_list", [])])
+    decorators = node.decorator_list if _is_definition(node) else []
+    return min([node.lineno] + [decorator.lineno for decorator in decorators])
 
 
-def _header_end(source: str, function: ast.FunctionDef) -> int:
+def _header_end(source: str, function: Function) -> int:
     """The line on which `def f(...) -> T:` ends. What stands between it and the first statement are comments."""
     rest = "\n".join(source.split("\n")[function.lineno - 1 :])
     tokens = tokenize.generate_tokens(io.StringIO(rest).readline)
     return function.lineno - 1 + next(token.end[0] for token in tokens if token.type == tokenize.NEWLINE)
 
 
-def _docstring_length(function: ast.FunctionDef) -> int:
+def _docstring_length(function: Function) -> int:
     """1 if the body starts with a docstring, else 0."""
-    return int(ast.get_docstring(function, clean=False) is not None)
+    return int(_is_docstring(function.body[0]))
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _spans(node: ast.stmt, line: int) -> bool:
-    return _first_line(node) <= line <= node.end_lineno
+    return _first_line(node) <= line <= _last_line(node)
 
 
-def _arguments(function: ast.FunctionDef) -> str:
+def _arguments(function: Function) -> str:
     return ", ".join(node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg))
 
 
@@ -337,7 +358,7 @@ def _is_comment_at(line: str, column: int) -> bool:
 
 
 def _source_of(source: str, node: Definition) -> str:
-    return "\n".join(source.split("\n")[_first_line(node) - 1 : node.end_lineno]) + "\n"
+    return "\n".join(source.split("\n")[_first_line(node) - 1 : _last_line(node)]) + "\n"
 
 
 def _splice(source: str, first: int, last: int, text: str) -> str:

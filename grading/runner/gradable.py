@@ -60,7 +60,8 @@ def problem_of(data: bytes, name: str) -> NotGradable | None:
                 reason = f"Code of yours cannot import {module}: your package has to work on its own."
             else:
                 continue
-            return NotGradable(reason, Place(name, node.lineno, source=source.split("\n")[node.lineno - 1]))
+            line = getattr(node, "lineno", 1)
+            return NotGradable(reason, Place(name, line, source=source.split("\n")[line - 1]))
     return None
 
 
@@ -90,7 +91,7 @@ def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name.partition(".")[0] for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.level == 0:
-        return [node.module.partition(".")[0]]
+        return [(node.module or "").partition(".")[0]]
     return []
 
 

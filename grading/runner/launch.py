@@ -37,8 +37,8 @@ class Process(Protocol):
     """As much of subprocess.Popen as a run needs."""
 
     pid: int
-    stdout: IO[bytes]
-    stderr: IO[bytes]
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
     returncode: int | None
 
     def wait(self, timeout: float | None = None) -> int: ...
@@ -79,21 +79,19 @@ def _config(stage: Stage, names: list[str], timeout: float, token: str) -> dict[
 
 def start(config: dict[str, Any]) -> Process:
     """Start a process for the run that `config` describes."""
-    if os.name == "posix":
-        group = {"start_new_session": True}
-    else:
-        group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     child = subprocess.Popen(
         PYTHON,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
-        **group,
+        start_new_session=os.name == "posix",
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Windows alone knows it
     )
     with contextlib.suppress(OSError):  # it has ended already: its events will show it
-        child.stdin.write(json.dumps({"path": import_path(), **config}).encode())
-        child.stdin.close()
+        if child.stdin is not None:
+            child.stdin.write(json.dumps({"path": import_path(), **config}).encode())
+            child.stdin.close()
     return child
 
 
@@ -161,7 +159,7 @@ def _read_lines(pipe: IO[bytes], lines: queue.Queue[bytes | None]) -> None:
 def _read_noise(pipe: IO[bytes], noise: list[str]) -> None:
     """Keep the beginning and the end of what the child prints, and where it says that its time is over."""
     size = 0
-    while chunk := pipe.read1(65536).decode("utf-8", "replace"):
+    while chunk := os.read(pipe.fileno(), 65536).decode("utf-8", "replace"):
         if noise and "Timeout (" in chunk and len(noise[0]) < STDERR_LIMIT:
             noise[0] += chunk  # which is never dropped
             continue

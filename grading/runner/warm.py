@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import threading
-from typing import Any
+from typing import IO, Any
 
 from grading.runner import launch
 from grading.runner.launch import Process
@@ -28,10 +28,11 @@ def start(config: dict[str, Any]) -> Process:
     if not available():
         return launch.start(config)
     try:
-        return _of_thread.warm.start(config)
+        warm: Warm = _of_thread.warm
+        return warm.start(config)
     except (AttributeError, OSError, ValueError):  # there is none yet, or it is gone
-        _of_thread.warm = Warm()
-        return _of_thread.warm.start(config)
+        _of_thread.warm = warm = Warm()
+        return warm.start(config)
 
 
 def start_after_the_first(config: dict[str, Any]) -> Process:
@@ -83,9 +84,11 @@ class Forked:
     """A run in a forked process, with as much of subprocess.Popen as the grader needs."""
 
     def __init__(self, warm: Warm, config: dict[str, Any]):
-        self.warm, self.returncode, self.lock = warm, None, threading.Lock()
+        self.warm, self.lock = warm, threading.Lock()
+        self.returncode: int | None = None
         (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
-        self.stdout, self.stderr = os.fdopen(out, "rb"), os.fdopen(err, "rb")
+        self.stdout: IO[bytes] | None = os.fdopen(out, "rb")
+        self.stderr: IO[bytes] | None = os.fdopen(err, "rb")
         try:
             socket.send_fds(warm.line, [json.dumps(config).encode() + b"\n"], [theirs_out, theirs_err])
         finally:
@@ -98,7 +101,7 @@ class Forked:
         with self.lock:  # whoever stops a run waits for it too, and there is one word of its end
             if self.returncode is None:
                 if not select.select([self.warm.line], [], [], timeout)[0]:
-                    raise subprocess.TimeoutExpired("a run", timeout)
+                    raise subprocess.TimeoutExpired("a run", timeout or 0.0)
                 self.returncode = -signal.SIGKILL  # if Ctrl-C comes right now, nobody waits for the word again
                 self.returncode = int(self.warm.words.readline() or -signal.SIGKILL)  # no word: who had it was killed
             return self.returncode

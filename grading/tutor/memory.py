@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from grading.course.chapters import ROOT
 from grading.course.files import write_source
@@ -29,7 +30,7 @@ def folder() -> Path:
     return outside
 
 
-def recall(topic: str) -> dict:
+def recall(topic: str) -> dict[str, Any]:
     """What was remembered under a topic, {} if nothing was or if it cannot be read."""
     try:
         remembered = json.loads((folder() / f"{topic}.json").read_text(encoding="utf-8"))
@@ -38,7 +39,7 @@ def recall(topic: str) -> dict:
     return remembered if isinstance(remembered, dict) else {}
 
 
-def remember(topic: str, value: dict) -> None:
+def remember(topic: str, value: dict[str, Any]) -> None:
     """Remember a value. Where nothing can be written the grader does without."""
     with contextlib.suppress(OSError):
         write_source(folder() / f"{topic}.json", json.dumps(value, indent=1) + "\n")

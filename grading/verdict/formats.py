@@ -43,7 +43,7 @@ def junit(reports: list[Report]) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + xml.tostring(root, encoding="unicode") + "\n"
 
 
-def gradescope(reports: list[Report]) -> dict:
+def gradescope(reports: list[Report]) -> dict[str, object]:
     """A test with one point for every check."""
     tests = [
         {
@@ -64,7 +64,7 @@ def gradescope(reports: list[Report]) -> dict:
     }
 
 
-def exercism(report: Report) -> dict:
+def exercism(report: Report) -> dict[str, object]:
     """Version 3 of Exercism's results."""
     if report.not_gradable:
         return {"version": 3, "status": "error", "message": _not_gradable(report), "tests": []}
@@ -105,4 +105,4 @@ def _not_gradable(report: Report) -> str:
 def _code_of_tests(report: Report) -> dict[str, str]:
     source = read_source(report.chapter.tests)
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    return {node.name: ast.get_source_segment(source, node) for node in functions}
+    return {node.name: ast.get_source_segment(source, node) or "" for node in functions}

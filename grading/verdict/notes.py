@@ -1,5 +1,6 @@
 """What deserves a mention beside a result: files that have no effect, and tests that are not the course's own."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -30,10 +31,9 @@ class EditedTests:
         names = [str(path) for path in (chapter.tests, TESTS / "_helpers.py", TESTS / "_canaries.py")]
         # Without a lock: a check at the wrong moment must not make a learner's own git command fail.
         command = ["git", "--no-optional-locks", "-C", str(ROOT), "status", "--porcelain", "--", *names]
-        try:
+        self.git: subprocess.Popen[bytes] | None = None
+        with contextlib.suppress(OSError):  # there is no git here
             self.git = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        except OSError:  # there is no git here
-            self.git = None
 
     def notes(self) -> list[str]:
         if self.git is None:

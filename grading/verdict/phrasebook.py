@@ -37,7 +37,8 @@ class Spot:
     def makes_tensor(self) -> bool:
         """Does the function around the answer return a Tensor? Then the graph has to go on in it."""
         path = self.part.region.qualname.split(".")
-        returns = find_definition(parsed(reference()[self.file]), path).returns
+        function = find_definition(parsed(reference()[self.file]), path)
+        returns = function.returns if isinstance(function, ast.FunctionDef) else None
         return returns is not None and "Tensor" in ast.unparse(returns) and path[-1] != "backward"  # that of a node
 
     def modules(self, name: str) -> list[str]:
@@ -52,10 +53,10 @@ class Spot:
     def is_own(self, name: str) -> bool:
         """Is a name in this file the package's own function, and not Python's?"""
         for node in parsed(reference()[self.file]).body:
-            imported = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("meintorch")
-            if imported and any(alias.name == name for alias in node.names):
-                return True
-            if isinstance(node, ast.FunctionDef) and node.name == name:
+            names = {node.name} if isinstance(node, ast.FunctionDef) else set()
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("meintorch"):
+                names = {alias.name for alias in node.names}
+            if name in names:
                 return True
         return False
 
@@ -146,8 +147,8 @@ def _of_name(name: str, spot: Spot | None) -> str:
 
 def _of_function(attribute: str, spot: Spot | None) -> str:
     """Something that only the result of a function has."""
-    name = re.search(rf"([\w.]+)\.{attribute}\b", spot.line if spot else "")
-    name = name[1] if name else "this"
+    called = re.search(rf"([\w.]+)\.{attribute}\b", spot.line if spot else "")
+    name = called[1] if called else "this"
     result = re.search(rf"(\w+) = {re.escape(name)}\(", spot.answer if spot else "")
     there = f"what it gave is called `{result[1]}`" if result else "call it, and take what it gives"
     return f"`{name}` is the function itself: {there}."

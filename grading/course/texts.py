@@ -47,7 +47,8 @@ def revisited(title: str) -> str | None:
 
 def task_section(text: str, task: str) -> str:
     """What stands between the task's heading and the next heading of the same or a higher level."""
-    section, fenced = [], False
+    section: list[str] = []
+    fenced = False
     for line in text.split("\n"):
         heading = not fenced and re.match(r"#{1,3} ", line)
         if section and heading:

@@ -62,7 +62,7 @@ def grader(line: str) -> None:
         env=environment,
     )
     try:
-        for text in process.stdout:
+        for text in process.stdout or ():
             print(text, end="")
     except BaseException:  # the kernel was interrupted
         process.terminate()
@@ -77,6 +77,7 @@ def task(line: str, cell: str) -> None:
     path = PACKAGE / part.file
     old, new = _composed(part, cell)
     place = locate(new, part.region)
+    assert place is not None  # where the cell has just been put
     where = f"meintorch/{part.file}, line {place.line}"
     if old == new:
         print(f"{where}: this is there already.")
@@ -155,7 +156,7 @@ def _check(cell: str) -> None:
         ast.parse("def _():\n" + textwrap.indent(cell, " "))
     except SyntaxError as error:
         shown = cell.split("\n")
-        number = min(max(error.lineno - 1, 1), len(shown))
+        number = min(max((error.lineno or 1) - 1, 1), len(shown))
         line = shown[number - 1].strip()
         raise Stop(
             f"Python cannot read line {number + 1} of this cell: {error.msg}\n\n    {line}\n\nNothing was written."

@@ -9,7 +9,7 @@ abs hide Python's, in this file alone: of an array take `np.sum`, `np.max`, ...
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError("NumPy's functions take arrays, and this is a Tensor: its numbers are in .value")
 
-    def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function in (np.shape, np.ndim, np.size):
             return function._implementation(*args, **kwargs)
         raise TypeError(f"np.{function.__name__} takes arrays, and this is a Tensor: its numbers are in .value")
@@ -111,7 +111,10 @@ def unbroadcast(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     raise NotImplementedError("TODO 10.6")
 
 
-def operation(function: Callable) -> Callable:
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def operation(function: Function) -> Function:
     """Make a function of a Tensor a method too: `exp(x)` and `x.exp()`."""
     setattr(Tensor, function.__name__, function)
     return function
@@ -300,17 +303,17 @@ Tensor.__truediv__ = div
 # jumps. diag and var do have slopes, but nobody has written their nodes.
 
 
-def without_node(function: Callable) -> Callable:
+def without_node(function: Callable[..., Any]) -> Callable[..., Tensor]:
     """A function of NumPy for a Tensor, with the same further arguments."""
 
-    def constant(x, *arguments, **options):
+    def constant(x: Any, *arguments: Any, **options: Any) -> Tensor:
         return Tensor(function(as_tensor(x).value, *arguments, **options))
 
     constant.__name__ = function.__name__
     return operation(constant)
 
 
-def comparison(holds: Callable) -> Callable:
+def comparison(holds: Callable[..., Any]) -> Callable[..., Tensor]:
     """An operator that gives 1 where two numbers compare so, and 0 elsewhere."""
     return lambda x, y: Tensor(holds(x.value, as_tensor(y, like=x).value).astype(x.value.dtype))
 

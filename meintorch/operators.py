@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import meintorch
+from meintorch import activations
 from meintorch.matmul import pair
 from meintorch.tensor import Tensor, _leaf, as_tensor, operation, unbroadcast
 
@@ -59,10 +60,10 @@ def negate(x: Any) -> Tensor:
     return -as_tensor(x)
 
 
-def method(name: str) -> Callable:
+def method(name: str) -> Callable[..., Any]:
     """Make a function of a Tensor a method of another name, such as `__float__`, which Python calls for float(x)."""
 
-    def attach(function: Callable) -> Callable:
+    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
         setattr(Tensor, name, function)
         return function
 
@@ -74,7 +75,7 @@ method("__truediv__")(divide)
 
 @method("__abs__")
 def absolute(x: Tensor) -> Tensor:
-    return x.abs()
+    return activations.abs(x)
 
 
 @method("__pos__")
@@ -109,7 +110,7 @@ def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> np.nda
 def one_axis_or_none(axis: Any, name: str) -> int | None:
     if axis is not None and (isinstance(axis, bool) or not isinstance(axis, Integral)):
         raise TypeError(f"{name} goes along one axis, an integer, or None for all numbers, not {axis!r}")
-    return axis
+    return None if axis is None else int(axis)
 
 
 @method("__float__")
@@ -149,7 +150,7 @@ def the_number(x: Tensor, what: str) -> float:
 
 
 @method("__reduce_ex__")
-def to_copy(x: Tensor, protocol: int) -> tuple:
+def to_copy(x: Tensor, protocol: int) -> tuple[Any, ...]:
     """How to make a copy of an input, or of a constant: its numbers, a gradient of its own, its two flags.
 
     Raises TypeError for what was computed: the rules of its graph would go on adding to the inputs of the original.
@@ -174,7 +175,7 @@ def from_copy(data: np.ndarray, gradient: np.ndarray | None, requires_grad: bool
 
 
 @method("__array_function__")
-def refuse_function(x: Tensor, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+def refuse_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy calls this for np.sum(x), np.concatenate([x, y]) and the like."""
     if function in (np.shape, np.ndim, np.size):
         return function._implementation(*args, **kwargs)

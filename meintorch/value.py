@@ -6,6 +6,7 @@ them (`_backward`). `backward()` walks that graph once, from the result to the i
 
 import math
 from numbers import Real
+from typing import Any
 
 
 def as_value(x: "Value | float") -> "Value":
@@ -51,7 +52,7 @@ class Value:
     __slots__ = ("data", "grad", "_children", "_op", "_backward", "__weakref__")
     __array_ufunc__ = None  # so that np.float64(2) * value asks Value.__rmul__ instead of making an array
 
-    def __init__(self, data: float, _children: tuple = (), _op: str = ""):
+    def __init__(self, data: float, _children: tuple["Value", ...] = (), _op: str = ""):
         if type(data) is not float:
             if not isinstance(data, Real):
                 raise TypeError(f"Value holds one real number, not {data!r} of type {type(data).__name__}")
@@ -74,7 +75,7 @@ class Value:
     def __format__(self, spec: str) -> str:
         return format(self.data, spec) if spec else repr(self)
 
-    def __reduce_ex__(self, protocol: int) -> tuple:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """How copy and pickle make another one, of an input. A computed one cannot be copied without its graph."""
         if self._children:
             raise TypeError(f"{self!r} was computed: copy Value(x.data), or copy the inputs and compute it again")

@@ -10,7 +10,9 @@ import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,9 @@ class CheckFailed(AssertionError):
         self.diagnosis, self.general = diagnosis, general
 
 
+Function = Callable[..., Any]  # a learner's: what it gives, the checks find out
+Inputs = dict[str, Any]  # Values or Tensors by name
+
 # A second look, taken only where a check has failed: it returns the cause in a sentence, or None if it cannot tell.
 Probe = Callable[[], str | None]
 
@@ -41,7 +46,12 @@ Again = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 def check_close(
-    actual, expected, what: str, tolerance: float = 1e-9, probe: Probe | None = None, again: Again | None = None
+    actual: Any,
+    expected: Any,
+    what: str,
+    tolerance: float = 1e-9,
+    probe: Probe | None = None,
+    again: Again | None = None,
 ) -> None:
     """Compare a number or an array with what it should be: first type, shape and dtype, then the numbers, as float64.
 
@@ -74,7 +84,7 @@ def check_close(
     raise CheckFailed(f"{what}{difference}", diagnosis, general)
 
 
-def plain(actual, expected, what: str):
+def plain(actual: Any, expected: Any, what: str) -> Any:
     """`actual`, if it is just a number or an array. Its type is compared, not asked: code can answer what it likes."""
     if actual is None:
         raise CheckFailed(f"{what} is None, expected {show(expected)}", "Nothing comes back: is there a return?")
@@ -92,10 +102,10 @@ def plain(actual, expected, what: str):
     )
 
 
-def as_wide(numbers) -> np.ndarray:
+def as_wide(numbers: Any) -> np.ndarray:
     """Numbers as float64, or wider if they are: no digit is lost by comparing them, as in an array of integers."""
-    numbers = np.asarray(float(numbers) if type(numbers) is int else numbers)
-    return numbers.astype(np.result_type(numbers.dtype, np.float64))
+    array = np.asarray(float(numbers) if type(numbers) is int else numbers)
+    return array.astype(np.result_type(array.dtype, np.float64))
 
 
 def how_they_differ(actual: np.ndarray, expected: np.ndarray, different: np.ndarray) -> str:
@@ -114,7 +124,7 @@ def how_they_differ(actual: np.ndarray, expected: np.ndarray, different: np.ndar
 
 
 def check_grad(
-    x, expected, of: str, at: str, name: str = "x", probe: Probe | None = None, again: Again | None = None
+    x: Any, expected: Any, of: str, at: str, name: str = "x", probe: Probe | None = None, again: Again | None = None
 ) -> None:
     """Check the gradient of a Value (a float) or of a Tensor (an array of its shape and dtype).
 
@@ -131,7 +141,7 @@ WRITTEN_INTO = "The rule has written into {} own array: another name for it is n
 
 
 def check_rule(
-    operation: Callable, inputs: dict, upstream, expected: Sequence, of: str, probe: Probe | None = None
+    operation: Function, inputs: Inputs, upstream: Any, expected: Sequence[Any], of: str, probe: Probe | None = None
 ) -> None:
     """Call a result's own backward rule with `upstream` and check what arrives at each of its inputs.
 
@@ -183,16 +193,16 @@ def check_rule(
         for name, x, wanted, gradient in zip(inputs, others, expected, before):
             once = (np.asarray(wanted) - gradient) * (-1.0 / 3.0)
             left = None if calls == 1.0 else OVERWRITTEN_LATER if np.allclose(x.grad, once) else SECOND_CALL
-            again = first_that_tells(probe, lambda left=left: left)
+            why = first_that_tells(probe, partial(_said, left))
             try:
-                check_grad(x, once * calls, of=of, at=at, name=name, probe=again)
+                check_grad(x, once * calls, of=of, at=at, name=name, probe=why)
             except CheckFailed as failure:
                 failure.general |= calls == 2.0  # where another check can show it on one call, that is easier to see
                 raise
         at += ", the rule called a second time"
 
 
-def check_freed(operation: Callable, *inputs, of: str) -> None:
+def check_freed(operation: Function, *inputs: Any, of: str) -> None:
     """A result nobody refers to any more has to be gone at once: its rule must not refer to it."""
     out = operation(*inputs)
     out._backward(np.ones(out.shape) if hasattr(out, "shape") else 1.0)
@@ -205,21 +215,21 @@ def check_freed(operation: Callable, *inputs, of: str) -> None:
         )
 
 
-def _fresh(inputs: dict) -> list:
+def _fresh(inputs: Inputs) -> list[Any]:
     """The same inputs once more, without gradients."""
     return [type(x)(np.copy(x.data) if isinstance(x.data, np.ndarray) else x.data) for x in inputs.values()]
 
 
-def _on_other_numbers(operation: Callable, inputs: dict, upstream, which: int) -> Again:
+def _on_other_numbers(operation: Function, inputs: Inputs, upstream: Any, which: int) -> Again:
     """What arrives at one of the inputs where all numbers are others, and what should: a central difference."""
 
-    def again():
+    def again() -> tuple[np.ndarray, np.ndarray]:
         arrays = [np.asarray(np.asarray(x.data, np.float64) * 0.75 + 0.3) for x in inputs.values()]
         make = type(next(iter(inputs.values())))
         weights = np.asarray(np.asarray(upstream, np.float64) * 0.5 + 0.7)
         as_input = (lambda array: float(array)) if isinstance(upstream, float) else (lambda array: array.copy())
 
-        def result(place=None, step=0.0):
+        def result(place: Any = None, step: float = 0.0) -> tuple[list[Any], Any]:
             moved = [array.copy() for array in arrays]
             if place is not None:
                 moved[which][place] += step
@@ -237,7 +247,7 @@ def _on_other_numbers(operation: Callable, inputs: dict, upstream, which: int) -
     return again
 
 
-def _asks_the_result(operation: Callable, inputs: dict, upstream) -> str | None:
+def _asks_the_result(operation: Function, inputs: Inputs, upstream: Any) -> str | None:
     """Does it make a difference to the rule what the gradient of the result is?"""
     asked, unasked = _fresh(inputs), _fresh(inputs)
     operation(*unasked)._backward(upstream)
@@ -249,7 +259,7 @@ def _asks_the_result(operation: Callable, inputs: dict, upstream) -> str | None:
     return "The rule reads out.grad. What arrives is handed to it: the argument `upstream` stands in its place."
 
 
-def _returned(operation: Callable, inputs: dict, upstream) -> str | None:
+def _returned(operation: Function, inputs: Inputs, upstream: Any) -> str | None:
     """Does the rule return what it should add?"""
     again = _fresh(inputs)
     returned = operation(*again)._backward(upstream)
@@ -258,7 +268,7 @@ def _returned(operation: Callable, inputs: dict, upstream) -> str | None:
     return "The rule returns something, and nobody takes it: what an input gets is added to its .grad."
 
 
-def _upstream_added(operation: Callable, inputs: dict, upstream) -> str | None:
+def _upstream_added(operation: Function, inputs: Inputs, upstream: Any) -> str | None:
     """Is more left than nothing if the upstream gradient itself is taken off, and always the same?"""
     single, double = _fresh(inputs), _fresh(inputs)
     operation(*single)._backward(upstream)
@@ -270,7 +280,7 @@ def _upstream_added(operation: Callable, inputs: dict, upstream) -> str | None:
     return None
 
 
-def _upstream_forgotten(operation: Callable, inputs: dict, upstream) -> str | None:
+def _upstream_forgotten(operation: Function, inputs: Inputs, upstream: Any) -> str | None:
     """With twice the upstream gradient everything has to double."""
     single, double = _fresh(inputs), _fresh(inputs)
     operation(*single)._backward(upstream)
@@ -284,7 +294,7 @@ def _upstream_forgotten(operation: Callable, inputs: dict, upstream) -> str | No
     return None
 
 
-def _left_out(operation: Callable, inputs: dict, upstream) -> str | None:
+def _left_out(operation: Function, inputs: Inputs, upstream: Any) -> str | None:
     """Does one input get its gradient, and the other nothing at all?"""
     again = _fresh(inputs)
     operation(*again)._backward(upstream)
@@ -294,7 +304,9 @@ def _left_out(operation: Callable, inputs: dict, upstream) -> str | None:
     return None
 
 
-def _overwritten(operation: Callable, inputs: dict, upstream, expected: Sequence, before: list) -> str | None:
+def _overwritten(
+    operation: Function, inputs: Inputs, upstream: Any, expected: Sequence[Any], before: list[Any]
+) -> str | None:
     """Is everything right as long as there is no gradient to begin with?"""
     again = _fresh(inputs)
     operation(*again)._backward(upstream)
@@ -305,14 +317,14 @@ def _overwritten(operation: Callable, inputs: dict, upstream, expected: Sequence
     return None
 
 
-def used_twice(operation: Callable, a, b, upstream, wanted_a, wanted_b) -> Probe:
+def used_twice(operation: Function, a: Any, b: Any, upstream: Any, wanted_a: Any, wanted_b: Any) -> Probe:
     """The second look at an operation on one and the same input, `x * x`, whose gradient came out too small.
 
     Was one contribution overwritten, or was it never made? With two different inputs nothing can be overwritten: if
     the rule is right there, an `=` stands where `+=` belongs. If not, it shows which side is missing.
     """
 
-    def probe():
+    def probe() -> str | None:
         operation(a, b)._backward(upstream)
         if np.allclose(a.grad, wanted_a) and np.allclose(b.grad, wanted_b):
             if _counts_both_uses(operation, a, upstream):
@@ -336,7 +348,7 @@ def used_twice(operation: Callable, a, b, upstream, wanted_a, wanted_b) -> Probe
     return probe
 
 
-def _counts_both_uses(operation: Callable, x, upstream) -> bool:
+def _counts_both_uses(operation: Function, x: Any, upstream: Any) -> bool:
     """Is the gradient right where both inputs are one and the same? Moving all its numbers by a little shows it."""
     x = _fresh({"x": x})[0]
     operation(x, x)._backward(upstream)
@@ -345,14 +357,14 @@ def _counts_both_uses(operation: Callable, x, upstream) -> bool:
     return bool(np.isclose(np.sum(x.grad), (ends[0] - ends[1]) / 2e-6, rtol=1e-5))
 
 
-def which_formula(look: Callable, ways: dict) -> Probe:
+def which_formula(look: Function, ways: dict[str, Any]) -> Probe:
     """The second look at a rule or a formula: does the learner's code do, on other numbers, what a known mistake does?
 
     look  runs the learner's code on those numbers
     ways  maps a mistake, in a sentence, to what it would give there; it is named if it is the only one that fits
     """
 
-    def probe():
+    def probe() -> str | None:
         found = np.asarray(look())
         fitting = [way for way, value in ways.items() if np.shape(value) == found.shape and np.allclose(found, value)]
         return fitting[0] if len(fitting) == 1 else None
@@ -377,7 +389,12 @@ def first_that_tells(*probes: Probe | None) -> Probe:
     return lambda: ask(*probes)
 
 
-def explained(call: Callable, *probes: Probe):
+def _said(cause: str | None) -> str | None:
+    """A probe that knows its answer already."""
+    return cause
+
+
+def explained(call: Function, *probes: Probe) -> Any:
     """What call() gives. Where it ends in an error, that gets the cause which a probe can tell.
 
     A failed check has its cause already, and NotImplementedError means "to do".
@@ -387,17 +404,17 @@ def explained(call: Callable, *probes: Probe):
     except (NotImplementedError, CheckFailed):
         raise
     except Exception as error:
-        error.diagnosis = ask(*probes) or getattr(error, "diagnosis", None)  # shown below the error
+        vars(error)["diagnosis"] = ask(*probes) or getattr(error, "diagnosis", None)  # shown below the error
         raise
 
 
-def check_walk(make: Callable) -> Probe:
+def check_walk(make: Function) -> Probe:
     """The second look at a wrong gradient after backward(): is it the seed, the direction or the order of the walk?
 
     make  turns a number into a Value or a Tensor
     """
 
-    def probe():
+    def probe() -> str | None:
         x = make(3.0)
         y = x * make(2.0) * make(5.0)
         keep = {"keep_graph": True} if hasattr(y, "shape") else {}
@@ -447,27 +464,33 @@ def check_walk(make: Callable) -> Probe:
     return probe
 
 
-def given_to_the_rule(y) -> list:
+def given_to_the_rule(y: Any) -> list[Any]:
     """What y.backward() calls y's own rule with: once, if it is right."""
-    calls = []
+    calls: list[Any] = []
     y._backward = calls.append
     y.backward(**({"keep_graph": True} if hasattr(y, "shape") else {}))
     return calls
 
 
-def calls_of_backward(y) -> int:
+def calls_of_backward(y: Any) -> int:
     """How often backward() is called, of whatever value, until y.backward() is done."""
-    kind, calls = type(y), []
+    kind, calls = type(y), 0
     before = kind.backward
-    kind.backward = lambda self, *given, **named: calls.append(self) or before(self, *given, **named)
+
+    def counted(self: Any, *given: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return before(self, *given, **named)
+
+    kind.backward = counted
     try:
         y.backward()
     finally:
         kind.backward = before
-    return len(calls)
+    return calls
 
 
-def check_gradient(function: Callable, *arrays: np.ndarray, name: str, make: Callable, seed: int = 0) -> None:
+def check_gradient(function: Function, *arrays: np.ndarray, name: str, make: Function, seed: int = 0) -> None:
     """Compare the gradient of every input of `function` with a central difference (step 1e-6, tolerance 1e-5).
 
     function  takes a tensor for each array and returns a tensor
@@ -494,14 +517,16 @@ def check_gradient(function: Callable, *arrays: np.ndarray, name: str, make: Cal
         check_close(x.grad, numeric, what, tolerance=1e-5)
 
 
-def check_binary_gradient(function: Callable, a_shape: tuple, b_shape: tuple, name: str, make: Callable) -> None:
+def check_binary_gradient(
+    function: Function, a_shape: tuple[int, ...], b_shape: tuple[int, ...], name: str, make: Function
+) -> None:
     """`check_gradient` for a function of two inputs, on random arrays of the given shapes."""
     rng = np.random.default_rng(len(a_shape) * 10 + len(b_shape))
     a, b = (np.asarray(rng.standard_normal(shape)) for shape in (a_shape, b_shape))
     check_gradient(function, a, b, name=name, make=make)
 
 
-def random_program(tensors: Sequence, rng: np.random.Generator):
+def random_program(tensors: Sequence[Any], rng: np.random.Generator) -> Any:
     """An expression of six operations, every tensor free to be used again."""
     known = list(tensors)
     for _ in range(6):
@@ -510,7 +535,7 @@ def random_program(tensors: Sequence, rng: np.random.Generator):
     return sum(known[1:], known[0])
 
 
-def check_random_programs(make: Callable) -> None:
+def check_random_programs(make: Function) -> None:
     """`check_gradient` for twenty random programs on three tensors."""
     for seed in range(20):
         arrays = [np.random.default_rng(100 * seed + i).uniform(-1.0, 1.0, (2, 2)) for i in range(3)]
@@ -522,7 +547,7 @@ def check_random_programs(make: Callable) -> None:
         )
 
 
-def check_derivative(function: Callable, numbers: Sequence[float], name: str, make: Callable) -> None:
+def check_derivative(function: Function, numbers: Sequence[float], name: str, make: Function) -> None:
     """Compare the gradients of a function of Values with central differences (step 1e-6, tolerance 1e-5)."""
     values = [make(number) for number in numbers]
     function(*values).backward()
@@ -540,7 +565,7 @@ def check_derivative(function: Callable, numbers: Sequence[float], name: str, ma
 
 
 @contextmanager
-def nothing_else_changes(during: str, **things) -> Iterator[None]:
+def nothing_else_changes(during: str, **things: Any) -> Iterator[None]:
     """While this lasts, all of these stay as they are: arrays, Tensors, modules, optimizers, random generators, lists.
 
     during  how the message speaks of it: "layer(x)"
@@ -561,7 +586,7 @@ def nothing_else_changes(during: str, **things) -> Iterator[None]:
                 )
 
 
-def _parts(thing, name: str, seen: frozenset = frozenset()) -> Iterator[tuple[str, object]]:
+def _parts(thing: Any, name: str, seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, object]]:
     """What a thing consists of, by name, in a form that can be compared: never the learner's own `==`."""
     if id(thing) in seen or isinstance(thing, type):
         return
@@ -589,9 +614,9 @@ def _parts(thing, name: str, seen: frozenset = frozenset()) -> Iterator[tuple[st
         yield name, (type(thing).__name__, repr(thing)[:200])
 
 
-def _part_in_words(state) -> str:
+def _part_in_words(state: Any) -> str:
     if state == "not there":
-        return state
+        return "not there"
     kind, *rest = state
     if kind == "array":
         return show(np.frombuffer(rest[2], np.dtype(rest[1])).reshape(rest[0]))
@@ -605,7 +630,7 @@ def _part_in_words(state) -> str:
 
 
 def check_twice(
-    call: Callable, expected, what: str, probe: Probe | None = None, tolerance: float = 1e-9, **things
+    call: Function, expected: Any, what: str, probe: Probe | None = None, tolerance: float = 1e-9, **things: Any
 ) -> None:
     """`check_close` of what call() gives, twice: the second call has to give the same, and to change nothing either.
 
@@ -621,20 +646,20 @@ def check_twice(
 SECOND_CALL = "The first call is right and the same call after it is not: something is left over from the first one."
 
 
-def check_no_overflow(call: Callable, at: str) -> None:
+def check_no_overflow(call: Function, at: str) -> None:
     """At these numbers call() gives what it should. Does nothing become inf on the way there?"""
     try:
         with np.errstate(over="raise"):
             call()
     except FloatingPointError as error:
-        error.diagnosis = (
+        vars(error)["diagnosis"] = (
             f"At {at} something on the way is too large for a float and becomes inf. The result is right by luck, and "
             "NumPy warns. (np.where computes both of its sides.)"
         )
         raise
 
 
-def axis_arguments(ndim: int, several: bool = True) -> list:
+def axis_arguments(ndim: int, several: bool = True) -> list[Any]:
     """An axis in every form that NumPy takes: from the front, from the end, and several in any order.
 
     several  tuples of axes and None (all of them) too, as in a sum; without it only one axis, as in softmax
@@ -650,7 +675,7 @@ def axis_arguments(ndim: int, several: bool = True) -> list:
 
 
 def check_every_axis(
-    operation: Callable, wanted: Callable, array: np.ndarray, name: str, make: Callable, several: bool = True
+    operation: Function, wanted: Function, array: np.ndarray, name: str, make: Function, several: bool = True
 ) -> None:
     """An operation along axes, with the axis in every form: its result, and what its rule hands on.
 
@@ -663,19 +688,19 @@ def check_every_axis(
     """
     for axis in axis_arguments(array.ndim, several):
         what = f"{name}(x, axis={axis}) of shape {array.shape}"
-        x, plain_x = make(array.copy()), make(array.copy())
-        out = explained(lambda x=x, axis=axis: operation(x, axis), lambda axis=axis: _form_of(axis))
-        check_close(out.data, np.asarray(wanted(array, axis)), what, probe=lambda axis=axis: _form_of(axis))
-        simple = None if axis is None else tuple(sorted(int(one) % array.ndim for one in np.atleast_1d(axis)))
+        x, plain_x, form = make(array.copy()), make(array.copy()), partial(_form_of, axis)
+        out = explained(lambda x=x, axis=axis: operation(x, axis), form)
+        check_close(out.data, np.asarray(wanted(array, axis)), what, probe=form)
+        simple: Any = None if axis is None else tuple(sorted(int(one) % array.ndim for one in np.atleast_1d(axis)))
         simple = simple[0] if simple and len(simple) == 1 else simple
         upstream = np.asarray(np.arange(1.0, out.size + 1.0).reshape(out.shape))
-        explained(lambda out=out, upstream=upstream: out._backward(upstream), lambda axis=axis: _form_of(axis))
+        explained(lambda out=out, upstream=upstream: out._backward(upstream), form)
         operation(plain_x, simple)._backward(upstream)
         what = f"{what}:\nx.grad"
-        check_close(x.grad, np.array(plain_x.grad), what, probe=lambda axis=axis: _form_of(axis))
+        check_close(x.grad, np.array(plain_x.grad), what, probe=form)
 
 
-def _form_of(axis) -> str | None:
+def _form_of(axis: Any) -> str | None:
     """What is special about this form of an axis: with the plainest one the check has passed before."""
     axes = [int(one) for one in np.atleast_1d(axis)] if axis is not None else []
     if not axes or (len(axes) == 1 and axes[0] >= 0):
@@ -760,7 +785,7 @@ def _factor(factor: float) -> str | None:
 AT_MOST = 8  # numbers of an array in a message
 
 
-def show(value) -> str:
+def show(value: Any) -> str:
     """A number or an array, short enough for a line or two."""
     if type(value) is float or isinstance(value, np.floating):
         return _digits(float(value), 6 if type(value) is np.float32 else 10)
@@ -785,7 +810,7 @@ def _nested(array: np.ndarray) -> str:
     return f"[{', '.join(_nested(row) for row in array)}]"
 
 
-def _of_array(number) -> str:
+def _of_array(number: Any) -> str:
     return _digits(float(number), 6) if isinstance(number, np.floating) else str(number)
 
 

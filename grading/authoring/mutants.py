@@ -10,9 +10,10 @@ The changes are made in the text, so that a mutant reads as a learner would have
 import ast
 import io
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from grading.course.chapters import Part, Task, reference
 from grading.course.regions import find_definition, parsed
@@ -46,6 +47,7 @@ MODULES = ("np", "math")
 NUMBERS_ONLY = ("value.py", "mlp.py")  # here there are no arrays
 COUNTED = ("ndim", "shape", "size")  # whole numbers, of which none is nearly another
 
+Node = ast.expr | ast.stmt | ast.keyword  # what has a place in the text
 Edit = tuple[int, int, str]  # the first byte that goes, the one after the last, and what comes in their place
 
 
@@ -91,6 +93,7 @@ class _Source:
         self.raw = body.encode()
         path = part.region.qualname.split(".")
         function = find_definition(parsed(reference()[part.file]), path)
+        assert isinstance(function, ast.FunctionDef)  # a region stands in one
         self.returns = ast.unparse(function.returns) if function.returns else ""
         self.arguments = [argument.arg for argument in function.args.args]
         self.of_numbers = part.file in NUMBERS_ONLY
@@ -98,24 +101,25 @@ class _Source:
         for line in self.raw.split(b"\n"):
             self.starts.append(self.starts[-1] + len(line) + 1)
 
-    def span(self, node: ast.AST) -> tuple[int, int]:
+    def span(self, node: Node) -> tuple[int, int]:
+        assert node.end_lineno is not None and node.end_col_offset is not None  # it was read from a text
         first = self.starts[node.lineno - 1] + node.col_offset
         return first, self.starts[node.end_lineno - 1] + node.end_col_offset
 
     def cut(self, first: int, last: int) -> str:
         return self.raw[first:last].decode()
 
-    def text(self, node: ast.AST) -> str:
+    def text(self, node: Node) -> str:
         return self.cut(*self.span(node))
 
-    def replaced(self, node: ast.AST, text: str) -> Edit:
+    def replaced(self, node: Node, text: str) -> Edit:
         return *self.span(node), text
 
-    def exchanged(self, left: ast.AST, right: ast.AST) -> Edit:
+    def exchanged(self, left: Node, right: Node) -> Edit:
         (first, end), (start, last) = self.span(left), self.span(right)
         return first, last, self.text(right) + self.cut(end, start) + self.text(left)
 
-    def signs(self, left: ast.AST, right: ast.AST, operator: ast.AST) -> Iterator[Edit]:
+    def signs(self, left: Node, right: Node, operator: ast.AST) -> Iterator[Edit]:
         """The sign between two operands, exchanged for others."""
         sign, others = OPERATORS[type(operator)]
         first = self.span(left)[1]
@@ -221,7 +225,8 @@ def _of_comparison(source: _Source, node: ast.Compare) -> Iterator[Edit]:
 def _of_sign(source: _Source, node: ast.UnaryOp) -> Iterator[Edit]:
     if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):  # mostly an axis, counted from the end
         yield source.replaced(node, "0")
-        yield source.replaced(node, f"-{node.operand.value + 1}")
+        number: Any = node.operand.value
+        yield source.replaced(node, f"-{number + 1}")
     yield source.replaced(node, source.text(node.operand))
 
 
@@ -255,7 +260,8 @@ def _of_call(source: _Source, node: ast.Call) -> Iterator[Edit]:
     # Arguments change places, or one of them is forgotten.
     for left, right in pairwise(node.args):
         yield source.exchanged(left, right)
-    for before, argument in pairwise([*node.args, *node.keywords]):
+    arguments: list[Node] = [*node.args, *node.keywords]
+    for before, argument in pairwise(arguments):
         first, last = source.span(before)[1], source.span(argument)[1]
         if source.cut(first, source.span(argument)[0]).strip() == ",":
             yield first, last, ""
@@ -271,7 +277,7 @@ def _of_call(source: _Source, node: ast.Call) -> Iterator[Edit]:
         yield source.replaced(node, "0.0")  # a number where an array belongs
 
 
-def _of_condition(source: _Source, node: ast.AST) -> Iterator[Edit]:
+def _of_condition(source: _Source, node: ast.If | ast.While | ast.IfExp | ast.comprehension) -> Iterator[Edit]:
     for condition in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
         yield source.replaced(condition, f"not ({source.text(condition)})")
         yield source.replaced(condition, "True")
@@ -279,7 +285,7 @@ def _of_condition(source: _Source, node: ast.AST) -> Iterator[Edit]:
             yield source.replaced(condition, "False")
 
 
-EDITS = {
+EDITS: dict[Any, Callable[..., Iterator[Edit]]] = {
     ast.AugAssign: _of_change,
     ast.Assign: _of_assignment,
     ast.Return: _of_return,
@@ -312,4 +318,5 @@ def _difference(old: str, new: str) -> tuple[str, str]:
     stop = next((i for i in range(shorter - start) if before[-1 - i] != after[-1 - i]), shorter - start)
     pieces = [lines[start : len(lines) - stop] for lines in (before, after)]
     indent = min(len(line) - len(line.lstrip()) for lines in pieces for line in lines)
-    return tuple("\n".join(line[indent:] for line in lines) for lines in pieces)
+    old, new = ("\n".join(line[indent:] for line in lines) for lines in pieces)
+    return old, new

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -46,21 +47,21 @@ def draw() -> str:
 def _break(package: Path) -> None:
     """Answer 02.2 with `=` in place of `+=`, and leave 02.4 and 02.5 open."""
     _, overwritten = course.find_task("02.2")
-    answers = [(overwritten.parts[0], OVERWRITING)]
+    answers: list[tuple[course.Part, str | None]] = [(overwritten.parts[0], OVERWRITING)]
     answers += [(course.find_task(task)[1].parts[0], None) for task in ("02.4", "02.5")]
     for part, text in answers:
         path = package / part.file
         write_source(path, fill(read_source(path), part.region, text or part.region.stub()))
 
 
-def of_chapter(chapter: course.Chapter) -> Iterator[tuple[str, object]]:
+def of_chapter(chapter: course.Chapter) -> Iterator[tuple[str, Any]]:
     """What the cells of a chapter draw: each image's or Mermaid block's text in the chapter, and what belongs there.
 
     `meintorch` has to be the reference.
     """
     text = read_source(chapter.text)
     blocks = [listing for listing in texts.listings(text) if listing.language == "python" and listing.runs]
-    namespace = {"__name__": "__main__"}
+    namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
         *before, last = ast.parse(block.code).body
         found = behind(text, block)
@@ -68,6 +69,8 @@ def of_chapter(chapter: course.Chapter) -> Iterator[tuple[str, object]]:
             if not found:
                 exec(block.code, namespace)
                 continue
+            if not isinstance(last, ast.Expr):
+                raise ValueError(f"{chapter.text.name}, line {block.line}: the last line of this cell shows no picture")
             exec(compile(ast.Module(before, []), chapter.text.name, "exec"), namespace)
             value = eval(compile(ast.Expression(last.value), chapter.text.name, "eval"), namespace)
         yield found, value
@@ -85,8 +88,8 @@ def draw_chapter(chapter: course.Chapter) -> list[Path]:
     written = []
     text = read_source(chapter.text)
     for there, value in of_chapter(chapter):
-        if there.startswith("!"):
-            path = course.CHAPTERS / IMAGE.search(there).group(1)
+        if image := IMAGE.match(there):
+            path = course.CHAPTERS / image[1]
             value.save(path)
             written.append(path)
         elif there != value.mermaid():

@@ -109,4 +109,4 @@ def _run(files: list[Path]) -> list[Outcome]:
 def _outcome(case: ElementTree.Element) -> Outcome:
     kinds = {child.tag for child in case}
     status = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
-    return Outcome(case.get("name"), status)
+    return Outcome(case.get("name", ""), status)

@@ -63,7 +63,7 @@ def grader(line: str) -> None:
         env=environment,
     )
     try:
-        for text in process.stdout:
+        for text in process.stdout or ():
             print(text, end="")
     except BaseException:  # the kernel was interrupted
         process.terminate()
@@ -155,7 +155,7 @@ def _check(cell: str) -> None:
         ast.parse("def _():\n" + textwrap.indent(cell, " "))
     except SyntaxError as error:
         shown = cell.split("\n")
-        number = min(max(error.lineno - 1, 1), len(shown))
+        number = min(max((error.lineno or 1) - 1, 1), len(shown))
         line = shown[number - 1].strip()
         raise Stop(
             f"Python cannot read line {number + 1} of this cell: {error.msg}\n\n    {line}\n\nNothing was written."

@@ -61,7 +61,8 @@ def build(chapter: Chapter) -> str:
         cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}}
     )
     nbformat.validate(notebook)
-    return nbformat.writes(notebook) + "\n"
+    written: str = nbformat.writes(notebook)
+    return written + "\n"
 
 
 def write(chapter: Chapter) -> tuple[str, str | None]:

@@ -9,6 +9,7 @@ import sys
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from pathlib import Path
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any
 
 from grading.course.files import read_source
 
@@ -25,23 +26,23 @@ class Follower:
 
     def note(self) -> None:
         """Remember the sources of modules that were imported since the last time."""
-        for name, module in self._modules().items():
+        for name, (_, path) in self._modules().items():
             if name not in self.sources:
-                self.sources[name] = read_source(Path(module.__file__))
+                self.sources[name] = read_source(path)
 
     def follow(self) -> list[str]:
         """Bring the modules up to date with their files. Returns what could not be taken over, a text for each."""
         problems = []
-        for name, module in self._modules().items():
+        for name, (module, path) in self._modules().items():
             known = self.sources.get(name)
             try:
-                source = read_source(Path(module.__file__))
+                source = read_source(path)
             except (OSError, UnicodeDecodeError):
                 continue  # it is being written at this moment, or gone: what is imported goes on working
             if known is None or source == known:
                 continue
             self.sources[name] = source  # a problem is told once
-            place = Path(module.__file__).relative_to(self.folder.parent).as_posix()
+            place = path.relative_to(self.folder.parent).as_posix()
             try:
                 changed = renew(module, source)
             except SyntaxError as error:
@@ -54,14 +55,14 @@ class Follower:
                     problems.append(f"{place}: {', '.join(changed)} cannot be exchanged. Restart the kernel.")
         return problems
 
-    def _modules(self) -> dict[str, ModuleType]:
-        """The package's modules by name, in the order of their import; the package itself comes last."""
+    def _modules(self) -> dict[str, tuple[ModuleType, Path]]:
+        """The package's modules and their files by name, in the order of their import; the package comes last."""
         package = self.folder.name
         found = {}
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if name.partition(".")[0] == package and file and Path(file).is_relative_to(self.folder):
-                found[name] = module
+                found[name] = module, Path(file)
         if package in found:
             found[package] = found.pop(package)
         return found
@@ -73,7 +74,7 @@ def renew(module: ModuleType, source: str) -> list[str]:
     Returns the names of classes that are too different, in their bases or slots, for that. If the source raises
     something the module stays as it was.
     """
-    code = compile(source, module.__file__, "exec", dont_inherit=True)
+    code = compile(source, str(module.__file__), "exec", dont_inherit=True)
     names = vars(module)
     old = dict(names)
     try:
@@ -98,7 +99,7 @@ def renew(module: ModuleType, source: str) -> list[str]:
     return different
 
 
-def _layout(cls: type) -> tuple:
+def _layout(cls: type) -> tuple[list[str], Any]:
     return [base.__qualname__ for base in cls.__bases__], vars(cls).get("__slots__")
 
 
@@ -129,7 +130,7 @@ def _renew_function(old: object, new: object) -> bool:
 def _belong_to(old: type, new: type, value: object) -> None:
     """`super()` in a method asks for the class that it was defined in: let that be the old one."""
     for function in (value, *(getattr(value, part, None) for part in ("__func__", "fget", "fset"))):
-        if "__class__" in getattr(getattr(function, "__code__", None), "co_freevars", ()):
-            cell = function.__closure__[function.__code__.co_freevars.index("__class__")]
+        if isinstance(function, FunctionType) and "__class__" in function.__code__.co_freevars:
+            cell = (function.__closure__ or ())[function.__code__.co_freevars.index("__class__")]
             if cell.cell_contents is new:
                 cell.cell_contents = old

@@ -5,6 +5,8 @@ reads the events, a JSON object a line, from what is its standard output at the 
 goes elsewhere. Started as `child.py --warm N PATH`, it waits at the socket N and forks for every run: see grading.warm.
 """
 
+from __future__ import annotations
+
 import contextlib
 import faulthandler
 import gc
@@ -19,10 +21,20 @@ import time
 import traceback
 import types
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import guard
+TYPE_CHECKING = False  # mypy takes it for True. Nothing is imported for its sake: every run waits for this module
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, NoReturn
 
-del sys.path[0]
+    import pytest
+
+    from grading.runner import guard
+else:
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import guard
+
+    del sys.path[0]
 
 OUTPUT_LIMIT = 2_000  # characters of a test's own output that are kept
 CANARIES = "_canaries.py"
@@ -69,22 +81,26 @@ TOOLS = (  # what the checks rely on, beside their own modules
 class Channel:
     """The private line to the grader."""
 
-    def __init__(self, token):
+    def __init__(self, token: str):
         descriptor = os.dup(1)
         os.dup2(2, 1)  # from here on, printing goes to standard error
-        self.write = lambda line: os.write(descriptor, f"{token} {line}\n".encode("utf-8", "replace"))
 
-    def send(self, event, **fields):
+        def write(line: str) -> None:
+            os.write(descriptor, f"{token} {line}\n".encode("utf-8", "replace"))
+
+        self.write = write
+
+    def send(self, event: str, **fields: Any) -> None:
         self.write(json.dumps({"event": event, **fields}))
 
 
 class NoMagic(importlib.abc.MetaPathFinder):
     """Refuses the libraries that would do a learner's work."""
 
-    def __init__(self, forbidden):
+    def __init__(self, forbidden: Iterable[str]):
         self.forbidden = frozenset(forbidden)
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name.partition(".")[0] in self.forbidden:
             raise ImportError(f"Zero magic: {name} is not allowed in the course, NumPy is")
 
@@ -94,20 +110,20 @@ class Output:
 
     encoding, errors = "utf-8", "replace"
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.text = ""
 
-    def write(self, text):
+    def write(self, text: str) -> int:
         self.text += str(text)[: OUTPUT_LIMIT - len(self.text)]
         return len(text)
 
-    def flush(self):
+    def flush(self) -> None:
         pass
 
-    def isatty(self):
+    def isatty(self) -> bool:
         return False
 
-    def fileno(self):
+    def fileno(self) -> int:
         return 2
 
 
@@ -116,11 +132,12 @@ class Clock:
 
     EVERY = 0.5  # seconds, fewer than launch.GRACE: setting it takes a thread, and tests are many and short
 
-    def __init__(self, limit):
-        self.limit, self.descriptor, self.set = limit, os.dup(2), None
+    def __init__(self, limit: float):
+        self.limit, self.descriptor = limit, os.dup(2)
+        self.set: float | None = None
         faulthandler.enable(file=self.descriptor)
 
-    def start(self):
+    def start(self) -> None:
         """From now on there are `limit` seconds, and at most `EVERY` more."""
         now = time.monotonic()
         if self.set is None or now - self.set > self.EVERY:
@@ -131,30 +148,40 @@ class Clock:
 class Reporter:
     """A pytest plugin that sends one event when a test starts and one when it ends."""
 
-    def __init__(self, channel, clock, package, wanted, seal, report):
+    def __init__(
+        self,
+        channel: Channel,
+        clock: Clock,
+        package: str,
+        wanted: frozenset[str],
+        seal: guard.Seal,
+        report: Callable[..., pytest.TestReport],
+    ):
         self.channel, self.clock, self.package = channel, clock, package
         self.wanted, self.seal, self.report = wanted, seal, report
 
-    def pytest_pycollect_makeitem(self, collector, name):
+    def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str) -> list[pytest.Item] | None:
         if collector.path.name != CANARIES and name not in self.wanted:
             return []  # or it would be looked at closely first
         return None
 
-    def pytest_collection_modifyitems(self, items):
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         canaries = [item for item in items if item.path.name == CANARIES]
         items[:] = [item for item in items if item.path.name != CANARIES and item.name in self.wanted]
         for canary in canaries:  # at places that nobody can foresee
             items.insert(random.SystemRandom().randint(0, len(items)), canary)
 
-    def pytest_runtest_logstart(self, nodeid):
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.clock.start()
         self.started = time.perf_counter()
         self.sent = False
         self.channel.send("start", test=nodeid.rpartition("::")[2])
-        sys.stdout = sys.stderr = self.output = Output()
+        self.output: Any = Output()
+        sys.stdout = sys.stderr = self.output
 
-    def pytest_runtest_makereport(self, item, call):
-        outcome, details = "passed", {}
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
+        outcome: Any = "passed"
+        details: dict[str, Any] = {}
         if call.excinfo is not None:
             error = call.excinfo.value
             outcome = "skipped" if type(error).__name__ == "Skipped" else "failed"
@@ -167,18 +194,18 @@ class Reporter:
         # pytest's own report would hold the whole traceback with its source lines, which takes long and nobody reads.
         return self.report(item.nodeid, item.location, {}, outcome, None, call.when)
 
-    def pytest_runtest_logfinish(self):
+    def pytest_runtest_logfinish(self) -> None:
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
         look(self.seal, self.channel)
 
 
-def look(seal, channel):
+def look(seal: guard.Seal, channel: Channel) -> None:
     broken = seal.broken()
     if broken:
         channel.send("tampered", message=f"{broken} is not what it was: the package has changed it.")
 
 
-def describe(error, package):
+def describe(error: BaseException, package: str) -> dict[str, Any]:
     """What there is to say of an exception: its type and text, and where in the learner's package it came from."""
     try:
         message = str(error)
@@ -195,12 +222,12 @@ def describe(error, package):
     }
 
 
-def in_the_learners_words(error, message):
+def in_the_learners_words(error: BaseException, message: str) -> str:
     """The text of an error, without names from the tests: whoever reads it has typed none of them."""
     if getattr(type(error), "is_check", False) is True:
         return message
     # Of AttributeError, the object: it may be of a class inside of a test.
-    names = {type(error.obj): None} if type(error) is AttributeError and hasattr(error, "obj") else {}
+    names: dict[Any, Any] = {type(error.obj): None} if type(error) is AttributeError and hasattr(error, "obj") else {}
     for package in ("tests.", "meintorch."):  # what is lent to the second is known by its name there
         for key, module in list(sys.modules.items()):
             if str(key).startswith(package) and type(module) is types.ModuleType:
@@ -217,14 +244,16 @@ def in_the_learners_words(error, message):
     return message
 
 
-def is_of_tests(value):
+def is_of_tests(value: Any) -> bool:
     return isinstance(value.__module__, str) and value.__module__.startswith("tests.")
 
 
-def places_of(error, package):
+def places_of(error: BaseException, package: str) -> list[dict[str, Any]]:
     """The lines of the learner's package that an exception passed through, the innermost last."""
     if isinstance(error, SyntaxError) and str(error.filename or "").startswith(package):
-        return [{"file": relative(error.filename, package), "line": error.lineno, "source": (error.text or "").strip()}]
+        return [
+            {"file": relative(str(error.filename), package), "line": error.lineno, "source": (error.text or "").strip()}
+        ]
     frames = [
         {"file": relative(frame.filename, package), "line": frame.lineno, "source": frame.line}
         for frame in traceback.extract_tb(error.__traceback__)
@@ -232,24 +261,24 @@ def places_of(error, package):
     ]
     given = all(frame["file"] == "meintorch/__init__.py" for frame in frames)
     if given and isinstance(error, ImportError) and str(error.path or "").startswith(package):
-        return [{"file": relative(error.path, package), "line": None, "source": ""}]  # a name that is not in there
+        return [{"file": relative(str(error.path), package), "line": None, "source": ""}]  # a name that is not in there
     return frames[-50:]
 
 
-def relative(filename, package):
+def relative(filename: str, package: str) -> str:
     return "meintorch/" + filename[len(package) + 1 :].replace("\\", "/")
 
 
-def no_breakpoint(*_, **__):
+def no_breakpoint(*_: Any, **__: Any) -> NoReturn:
     raise RuntimeError("breakpoint() needs a terminal, and a check has none: print() instead, its output is shown")
 
 
-def report_exits(channel, package):
+def report_exits(channel: Channel, package: str) -> Callable[[int], NoReturn]:
     """Let `os._exit` say where it was called from before it ends this process. Returns the real one."""
     leave = os._exit
 
-    def _exit(status):
-        frame = sys._getframe()
+    def _exit(status: int) -> NoReturn:
+        frame: types.FrameType | None = sys._getframe()
         while frame is not None and not frame.f_code.co_filename.startswith(package):
             frame = frame.f_back
         place = frame and {"file": relative(frame.f_code.co_filename, package), "line": frame.f_lineno}
@@ -260,13 +289,13 @@ def report_exits(channel, package):
     return leave
 
 
-def prepare(path):
+def prepare(path: Sequence[str]) -> guard.Seal:
     """Import what every run needs, from where the grader can import it, and seal it."""
     sys.path[:] = [*sys.path, *[entry for entry in path if entry not in sys.path]]
     return guard.Seal(TOOLS)
 
 
-def run(config, seal):
+def run(config: dict[str, Any], seal: guard.Seal) -> NoReturn:
     """Run the tests that `config` names and leave this process. `seal` is that of the tools they need."""
     import pytest
 
@@ -310,7 +339,7 @@ def run(config, seal):
     leave(int(status))  # at once: a thread that was left running is not waited for
 
 
-def serve(number, path):
+def serve(number: int, path: Sequence[str]) -> None:
     """Import what every run needs, wait at a socket and fork for every run: see grading.warm."""
     import select
     import signal
@@ -342,7 +371,8 @@ def serve(number, path):
         with contextlib.suppress(OSError):  # it has done so itself already
             os.setpgid(child, child)  # before the grader hears of it and may want to end its group
         line.sendall(b"%d\n" % child)
-        select.select([line, ended], [], [])
+        either: list[Any] = [line, ended]
+        select.select(either, [], [])
         os.close(ended)
         if select.select([line], [], [], 0)[0]:  # it says nothing during a run: the grader has ended
             with contextlib.suppress(OSError):
@@ -351,7 +381,7 @@ def serve(number, path):
         line.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
-def receive(line):
+def receive(line: socket.socket) -> tuple[bytes, list[int]]:
     """A line of text from a socket, and the descriptors that came with it."""
     import socket
 
@@ -362,7 +392,7 @@ def receive(line):
     return text, descriptors
 
 
-def main():
+def main() -> None:
     if sys.argv[1:2] == ["--warm"]:
         serve(int(sys.argv[2]), json.loads(sys.argv[3]))
     else:

@@ -4,12 +4,20 @@ None of this stops code that was written to deceive this very grader: it shares 
 watches it there can be found and changed. It stops accidents and the tricks that are easy to come by.
 """
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import os
 import sys
 from operator import is_
 from types import FunctionType
+
+TYPE_CHECKING = False  # mypy takes it for True. Nothing is imported for its sake: every run waits for this module
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import CodeType, ModuleType
+    from typing import Any, NoReturn
 
 MEMORY_LIMIT = 4 * 2**30  # bytes of address space
 FILE_LIMIT = 16 * 2**20  # bytes of one file
@@ -40,7 +48,9 @@ REFUSED = {
     "resource.prlimit": LIMIT,
     "resource.setrlimit": LIMIT,
 }
-PATHS_CHANGED = {  # events, where a path stands among their arguments, and where the descriptor that it starts from
+PATHS_CHANGED: dict[
+    str, list[tuple[int, int | None]]
+] = {  # events, where a path stands among their arguments, and where the descriptor that it starts from
     "os.chmod": [(0, 2)],
     "os.chown": [(0, 3)],
     "os.link": [(0, 2), (1, 3)],
@@ -57,7 +67,7 @@ PATHS_CHANGED = {  # events, where a path stands among their arguments, and wher
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-def limit_resources():
+def limit_resources() -> None:
     """Let this process have a few gigabytes and small files, where the system can be told so."""
     try:
         import resource
@@ -70,7 +80,7 @@ def limit_resources():
             continue
 
 
-def refuse_effects(writable, hidden):
+def refuse_effects(writable: str, hidden: Iterable[str]) -> None:
     """From now on, refuse to start processes, to open connections, to write outside `writable`, to read in `hidden`.
 
     writable  a folder
@@ -79,7 +89,7 @@ def refuse_effects(writable, hidden):
     inside = os.path.join(os.path.realpath(writable), "")
     secret = tuple(os.path.join(os.path.realpath(folder), "") for folder in hidden)
 
-    def refuse_writing(path):
+    def refuse_writing(path: Any) -> None:
         if isinstance(path, int):
             return
         place = os.path.realpath(os.fsdecode(path))
@@ -87,14 +97,14 @@ def refuse_effects(writable, hidden):
             words = "code under test may not write outside of its own folder (a name without a folder is inside)"
             raise PermissionError(f"{words}: {os.fsdecode(path)}")
 
-    def place_of(path, descriptor):
+    def place_of(path: Any, descriptor: int) -> str:
         """Where a name in a folder leads that is given by its descriptor: it has to be one that can be written to."""
         for folder, _, _ in os.walk(writable):
             if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
                 return os.path.join(folder, os.fsdecode(path))
         raise PermissionError("code under test may not use the descriptors of folders outside of its own")
 
-    def hook(event, arguments):
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
             path, _, flags = arguments
             if flags & WRITING:
@@ -111,18 +121,19 @@ def refuse_effects(writable, hidden):
         elif event.startswith("ctypes."):
             raise PermissionError("code under test may not use ctypes")
 
-    def no_process(*_):
+    def no_process(*_: Any) -> NoReturn:
         raise PermissionError(PROCESS)
 
     real_open = os.open
 
-    def open_at(path, flags, mode=0o777, *, dir_fd=None):
+    def open_at(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         """`os.open`, whose event does not tell of the descriptor."""
         if dir_fd is not None:
             hook("open", (place_of(path, dir_fd), None, flags))
         return real_open(path, flags, mode, dir_fd=dir_fd)
 
-    for module in (os, sys.modules.get("posix")):  # Windows has no posix
+    modules: list[Any] = [os, sys.modules.get("posix")]  # Windows has no posix
+    for module in modules:
         if module is not None:
             module.open = open_at
     sys.addaudithook(hook)
@@ -139,12 +150,14 @@ class Seal:
     Names may be added.
     """
 
-    def __init__(self, names):
-        self.modules, self.spaces, self.functions = [], [], []
+    def __init__(self, names: Iterable[str]):
+        self.modules: list[tuple[str, ModuleType]] = []
+        self.spaces: list[tuple[str, Any, list[Any]]] = []
+        self.functions: list[tuple[FunctionType, CodeType]] = []
         for name in names:
             self.close(name)
 
-    def close(self, name):
+    def close(self, name: str) -> None:
         """Import a module and seal it."""
         module = importlib.import_module(name)
         classes = {
@@ -160,7 +173,7 @@ class Seal:
             self.spaces.append((label, vars(holder), values))
             self.functions += [(value, value.__code__) for value in values if isinstance(value, FunctionType)]
 
-    def broken(self):
+    def broken(self) -> str | None:
         """The name of something that is not what it was, or None."""
         for name, module in self.modules:
             if sys.modules.get(name) is not module:

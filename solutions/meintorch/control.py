@@ -161,7 +161,7 @@ class RecursiveLeastSquares:
         self.forgetting = float(forgetting)
         self.largest = self.LIMIT * self.covariance.diagonal().max()
 
-    def update(self, x: Any, y: float) -> None:
+    def update(self, x: Any, y: Any) -> None:
         """Learn from one example: inputs x of shape (n_inputs,), and the number y. Raises ValueError for others."""
         x, y = finite(x, "x"), finite(y, "y")
         check_shape(x, self.weights.shape, "x")

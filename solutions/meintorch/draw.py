@@ -77,7 +77,9 @@ class Drawing:
     def __str__(self) -> str:
         """A tree: under each node, a little further in, what it was computed from."""
         uses = Counter(child for node in self.nodes for child in node.children)
-        rows, stack, seen = [("", "shape", "data", "gradient")], [(0, 0)], set()
+        rows: list[tuple[str, ...]] = [("", "shape", "data", "gradient")]
+        stack: list[tuple[int | None, int]] = [(0, 0)]
+        seen = set()
         while stack:
             number, depth = stack.pop()
             if number is None:

@@ -134,7 +134,7 @@ def l2_penalty(parameters: Iterable[Tensor], strength: float) -> Tensor:
     strength = as_number(strength, "the strength of l2_penalty")
     if not 0.0 <= strength < np.inf:
         raise ValueError(f"the strength of l2_penalty is 0 or more, and finite, not {strength}")
-    total = 0.0  # a plain number, which leaves float32 as it is
+    total: Any = 0.0  # a plain number, which leaves float32 as it is
     for parameter in tensors_in(parameters, "l2_penalty"):
         total = total + sum(parameter * parameter)
     return as_tensor(total * strength)

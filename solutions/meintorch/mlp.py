@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable, Sequence
 from numbers import Integral
+from typing import Any
 
 from meintorch.value import Value, as_value
 
@@ -68,7 +69,7 @@ class MLP:
             Layer(sizes[i], sizes[i + 1], nonlinear=i < len(widths) - 1, rng=rng) for i in range(len(widths))
         ]
 
-    def __call__(self, inputs: Sequence[Value | float]) -> Value | list[Value]:
+    def __call__(self, inputs: Sequence[Value | float]) -> Any:
         """One Value if the last layer has one neuron, else a list of them."""
         values = [as_value(x) for x in inputs]
         for layer in self.layers:

@@ -10,6 +10,8 @@ from meintorch.arguments import as_number, as_numbers, shown, whole
 from meintorch.modules import is_computed, tensors_in
 from meintorch.tensor import Tensor
 
+Settings = tuple[tuple[str, Callable[[Any, str], Any]], ...]
+
 
 def at_least_zero(x: Any, name: str) -> float:
     """`x` as a plain float. Raises TypeError unless it is a number, ValueError unless it is finite and 0 or more."""
@@ -47,9 +49,7 @@ class Optimizer:
     rate that cannot be; TypeError for what is no Tensor or no number.
     """
 
-    settings: tuple[
-        tuple[str, Callable[[Any, str], Any]], ...
-    ] = ()  # what else there is to set, and what is asked of it
+    settings: Settings = ()  # what else there is to set, and what is asked of it
 
     def __init__(self, params: Iterable[Tensor], lr: float):
         self.params = tensors_in(params, type(self).__name__)
@@ -65,7 +65,7 @@ class Optimizer:
         self.lr = at_least_zero(lr, "the learning rate")
         self.steps = 0
         self.state: list[dict[str, np.ndarray]] = [{} for _ in self.params]  # what is remembered of each parameter
-        self.arrays: dict[tuple, np.ndarray] = {}  # to compute in: see `work`
+        self.arrays: dict[tuple[Any, ...], np.ndarray] = {}  # to compute in: see `work`
 
     @property
     def lr(self) -> float:
@@ -152,7 +152,7 @@ class SGD(Optimizer):
     Polyak 1964, https://doi.org/10.1016/0041-5553(64)90137-5. Raises ValueError unless 0 <= momentum < 1.
     """
 
-    settings = (("momentum", fraction),)
+    settings: Settings = (("momentum", fraction),)
 
     def __init__(self, params: Iterable[Tensor], lr: float, momentum: float = 0.0):
         super().__init__(params, lr)
@@ -188,7 +188,7 @@ class Adam(Optimizer):
     0 <= beta < 1, and eps is 0 or more.
     """
 
-    settings = (("betas", two_fractions), ("eps", at_least_zero))
+    settings: Settings = (("betas", two_fractions), ("eps", at_least_zero))
 
     def __init__(
         self, params: Iterable[Tensor], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
@@ -225,7 +225,7 @@ class AdamW(Adam):
     Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101. Raises ValueError for a weight decay below 0.
     """
 
-    settings = (*Adam.settings, ("weight_decay", at_least_zero))
+    settings: Settings = (*Adam.settings, ("weight_decay", at_least_zero))
 
     def __init__(
         self,

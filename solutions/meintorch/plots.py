@@ -17,7 +17,7 @@ from meintorch.arguments import shown, whole
 
 MISSING = 'To see this picture: python -m pip install -e ".[plots]" in the course\'s folder.'
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#57606a"  # the first two after Okabe and Ito: for colour-blind eyes as well
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 10.0,
     "axes.titlesize": 10.0,
     "axes.spines.top": False,
@@ -63,7 +63,7 @@ class Picture:
         return {"text/plain": "A picture.", "image/svg+xml": self._drawn("svg").decode()}
 
 
-def _picture(function: Callable) -> Callable:
+def _picture(function: Callable[..., Any]) -> Callable[..., Picture]:
     """Make a function that returns a figure return a Picture."""
 
     @wraps(function)
@@ -105,7 +105,7 @@ def _named(panels: Any, name: str) -> None:
         raise TypeError(f"{name}: a dict from a title to what its panel shows, one at least, not {shown(panels)}")
 
 
-def grid(points: Sequence, side: int = 40) -> np.ndarray:
+def grid(points: Any, side: int = 40) -> np.ndarray:
     """The points at which `boundary` wants scores: side * side of them over the area around `points` of shape (n, 2).
 
     Returns an array of shape (side * side, 2), row by row. Raises ValueError for points of another shape, and if there
@@ -118,7 +118,7 @@ def grid(points: Sequence, side: int = 40) -> np.ndarray:
 
 
 @_picture
-def boundary(stages: Mapping[str, Any], points: Sequence, labels: Sequence) -> Picture:
+def boundary(stages: Mapping[str, Any], points: Any, labels: Any) -> Picture:
     """A panel for each stage of a training: where the network says yes, where no, and the border between.
 
     stages  from a title to the scores at that time, one for each row of `grid(points)`

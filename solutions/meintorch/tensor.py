@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from numbers import Real
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -69,19 +69,20 @@ class Tensor:
         *("_made", "_changed", "_reshaped"),
         "__weakref__",
     )
+    __truediv__: Callable[..., "Tensor"]  # attached by operators.py
     __array_ufunc__ = None  # so that array * tensor asks Tensor.__rmul__ instead of multiplying element by element
 
-    def __init__(self, data: Any, _children: tuple = (), _op: str = ""):
+    def __init__(self, data: Any, _children: tuple["Tensor", ...] = (), _op: str = ""):
         if type(data) is not np.ndarray or data.dtype.char not in "fd" or not data.dtype.isnative:
             data = as_float_array(data)
         self._data = data
         self.requires_grad = not _children
         self.retains_grad = False
-        self._grad = None
+        self._grad: Any = None  # an array, once something has arrived
         self._lent = False
-        self._children = ()
+        self._children: tuple[Tensor, ...] = ()
         self._op = _op
-        self._rule = _leaf
+        self._rule: Callable[[np.ndarray], None] = _leaf
         self._made = self._changed = self._reshaped = 0
         try:
             for child in _children:  # the graph grows where one of them needs a gradient, and the mode is on
@@ -122,7 +123,8 @@ class Tensor:
         if (self._data.shape, self._data.dtype) != kind:
             self._reshaped = replacements
 
-    data = property(attrgetter("_data"), _set_data)  # attrgetter, since a function in Python takes twice as long
+    # attrgetter, since a function in Python takes twice as long. (To mypy a property is no array.)
+    data: np.ndarray = property(attrgetter("_data"), _set_data)  # type: ignore[assignment]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -422,7 +424,10 @@ def _kind(data: Any, array: np.ndarray) -> str:
     return f"array of {array.dtype}" if isinstance(data, np.ndarray) else type(data).__name__
 
 
-def operation(function: Callable) -> Callable:
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def operation(function: Function) -> Function:
     """Make a function of a Tensor a method too: `softmax(x, -1)` and `x.softmax(-1)`."""
     setattr(Tensor, function.__name__, function)
     return function
@@ -434,7 +439,7 @@ class _NothingYet(np.ndarray):
     Most tensors get exactly one gradient. Keeping that one saves making zeros and adding to them.
     """
 
-    def __iadd__(self, gradient):
+    def __iadd__(self, gradient: Any) -> Any:
         if isinstance(gradient, np.floating):  # what NumPy makes of arithmetic on arrays of shape ()
             gradient = np.asarray(gradient)
         fits = type(gradient) is np.ndarray and gradient.shape == self.shape and gradient.dtype == self.dtype
@@ -442,23 +447,23 @@ class _NothingYet(np.ndarray):
             return gradient  # the setter of Tensor.grad keeps a copy
         return np.add(self, gradient, dtype=self.dtype, casting="same_kind")
 
-    def __isub__(self, other):
+    def __isub__(self, other: Any) -> Any:
         return self - other
 
-    def __imul__(self, other):
+    def __imul__(self, other: Any) -> Any:
         return self * other
 
-    def __itruediv__(self, other):
+    def __itruediv__(self, other: Any) -> Any:
         return self / other
 
-    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **settings):
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **settings: Any) -> Any:
         if method == "at" and not inputs[0].flags.writeable:  # NumPy would write to it all the same
             raise ValueError("a gradient that nothing has arrived at is read-only: add a whole array to it")
         if out:
             settings["out"] = tuple(map(_plain, out))
         return getattr(ufunc, method)(*map(_plain, inputs), **settings)  # the result is an ordinary array again
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.view(np.ndarray))
 
 
@@ -502,7 +507,7 @@ def _check_that_nothing_was_replaced(tensor: Tensor) -> None:
         raise RuntimeError(_replaced(f"the result of {op!r}, a Tensor of shape {tensor.shape},", op))
 
 
-def _reads_input(op: str, children: tuple, place: int) -> bool:
+def _reads_input(op: str, children: tuple[Tensor, ...], place: int) -> bool:
     """Does the rule of an operation read the numbers of one of its inputs? If nothing is known about it: yes."""
     if op in ("*", "@") or (op == "/" and place == 0):  # a factor is read for the gradients of the others alone
         return any(other.requires_grad for i, other in enumerate(children) if i != place)

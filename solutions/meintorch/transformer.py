@@ -17,7 +17,7 @@ from meintorch.shapes import reshape, transpose
 from meintorch.tensor import Tensor
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: np.ndarray | None = None) -> Tensor:
+def attention(query: Tensor, key: Tensor, value: Any, mask: Any = None) -> Tensor:
     """For each query a mean of all values, weighted by how well their keys fit the query.
 
     query      shape (..., n, width): a row for each place that asks
@@ -247,7 +247,7 @@ def probabilities(scores: np.ndarray, temperature: float = 1.0, top_k: int | Non
 
 def generate(
     model: Transformer,
-    ids: Sequence[int],
+    ids: np.ndarray | Sequence[int],
     n: int,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -266,11 +266,13 @@ def generate(
     if not len(ids):
         raise ValueError("generate needs at least one character to begin with")
     temperature = as_number(temperature, "the temperature")
-    top_k = top_k if top_k is None else as_number(top_k, "top_k")
+    if top_k is not None:
+        as_number(top_k, "top_k")
     if not temperature >= 0.0 or (top_k is not None and (top_k < 1 or top_k % 1)):
         raise ValueError(f"a temperature is at least 0 and top_k a whole number from 1, not {temperature} and {top_k}")
     n, rng = whole(n, "the number of characters to write", least=0), generator(rng)
-    window, caches = list(ids)[-model.length :], []
+    window = list(ids)[-model.length :]
+    caches: list[Cache] = []
     with in_eval_mode(model):
         for _ in range(n):
             if len(window) > model.length:

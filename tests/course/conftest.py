@@ -6,17 +6,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-from grading.authoring import write_stubs
+from grading.authoring import corpora, verdicts, write_stubs
+from grading.authoring.corpora import answered, put_answer
 from grading.course import chapters as course
 from grading.course import stubs, texts
 from grading.course.files import read_source
-from grading.course.regions import put
 from grading.runner import warm
 from grading.verdict import judge
 
@@ -25,12 +27,23 @@ sys.path.insert(0, str(course.REFERENCE.parent))
 importlib.import_module("meintorch")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="grade every entry of the corpora, whatever the tables say")
+
+
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
     if any(here not in item.path.parents for item in items):
         raise pytest.UsageError(
             "tests/course tests the reference, the other tests your own package: run them one at a time"
         )
+    # The tests of an entry one after the other: the worker that grades it for one has it for the next.
+    places: dict = {}
+    items.sort(key=lambda item: places.setdefault(_entry_of(item) or item.nodeid, len(places)))
+
+
+def _entry_of(item):
+    return item.callspec.params["entry"] if "verdict_of" in item.fixturenames else None
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -63,34 +76,12 @@ def package(tmp_path):
 
     def make(start: str, answers: dict[str, str | list[str]] | None = None) -> Path:
         """`answers` maps a task to its new body (or bodies, a task may have several places), or to "stub"."""
-        target = tmp_path / f"package_{len(list(tmp_path.iterdir()))}"
-        if start == "reference":
-            shutil.copytree(course.REFERENCE, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            target.mkdir()
-            write_stubs.write(target)
+        target = corpora.new_package(tmp_path / f"package_{len(list(tmp_path.iterdir()))}", start)
         for task, bodies in (answers or {}).items():
-            answer(target, task, bodies)
+            put_answer(target, task, bodies)
         return target
 
     return make
-
-
-def answer(package: Path, task: str, bodies: str | list[str]) -> None:
-    """Put an answer to a task into a package: its body, or "stub", or "reference"."""
-    parts = course.find_task(task)[1].parts
-    for i, part in enumerate(parts):
-        if isinstance(bodies, list):
-            body = bodies[i]
-        else:
-            body = {"stub": part.region.stub(), "reference": part.region.answer()}.get(bodies, bodies)
-        path = package / part.file
-        path.write_text(answered(read_source(path), part, body), encoding="utf-8")
-
-
-def answered(source: str, part: course.Part, body: str) -> str:
-    """A file of a package with another answer in it."""
-    return put(source, part.region, body, stubs.skeleton(part.file))
 
 
 def follow_the_texts(package: Path, number: str) -> None:
@@ -148,22 +139,58 @@ def run_the_grader(folder: Path, *words, python: str = sys.executable, **options
     return subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False, **options)
 
 
-ANSWERS = pytest.StashKey[list]()
+# The corpora
+
+
+@pytest.fixture(scope="session")
+def graded():
+    """The verdicts on entries that were graded in this process, by entry."""
+    return {}
 
 
 @pytest.fixture
-def record_answer(request):
-    """A function that adds a line to the table of hostile packages in the terminal's summary."""
-    return lambda *line: request.config.stash.setdefault(ANSWERS, []).append(line)
+def verdict_of(request, graded, record_property):
+    """A function that returns an entry's verdict: the table's, or a new one where that is out of date.
+
+    One in twenty is graded in any case, and with --all every one. That must be the same as in the table.
+    """
+
+    def verdict(entry) -> corpora.Verdict:
+        recorded, clock = verdicts.recorded(entry), time.monotonic()
+        anew = request.config.getoption("--all") or verdicts.is_in_the_sample(entry)
+        if recorded and not anew:
+            record_property("verdict", "from the tables")
+            return recorded
+        if entry not in graded:
+            graded[entry] = corpora.grade_entry(entry)
+            record_property("verdict", "graded anew" if recorded else "graded, because something has changed")
+            record_property("seconds", round(time.monotonic() - clock, 1))
+        if recorded and verdicts.differs(recorded, graded[entry]):
+            pytest.fail(verdicts.complaint(entry, recorded, graded[entry]), pytrace=False)
+        return graded[entry]
+
+    return verdict
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    rows = config.stash.get(ANSWERS, [])
-    if rows:
-        terminalreporter.section("hostile packages: the answer each must get, the one it got, seconds")
-    for name, wanted, got, seconds in rows:
-        terminalreporter.write_line(f"{name[:60]:<61}{wanted:<25}{got:<20}{seconds:5.1f}")
+def pytest_terminal_summary(terminalreporter):
+    """What the tests of the corpora have shown, from their reports: a worker's come over to this process."""
+    reports = [one for kind in ("passed", "failed") for one in terminalreporter.stats.get(kind, [])]
+    _show_hostile(terminalreporter, [dict(one.user_properties) for one in reports])
     _show_rates(terminalreporter)
+    counts = Counter(value for one in reports for key, value in one.user_properties if key == "verdict")
+    for kind, count in counts.items():
+        terminalreporter.write_line(f"verdicts {kind}: {count}")
+    if any("changed" in kind for kind in counts):
+        terminalreporter.write_line(f"To have them in the tables: {verdicts.COMMAND}")
+
+
+def _show_hostile(terminalreporter, properties: list[dict]):
+    rows = [row for row in properties if "hostile" in row]
+    if rows:
+        terminalreporter.section("hostile packages: the answer each must get, the one it got, seconds if graded anew")
+    for row in rows:
+        name, wanted, got = row["hostile"]
+        terminalreporter.write_line(f"{name[:60]:<61}{wanted:<25}{got:<20}{row.get('seconds', ''):>5}".rstrip())
 
 
 def _show_rates(terminalreporter):

@@ -18,15 +18,15 @@ import jsonschema
 import pytest
 
 from grading import cli
+from grading.authoring.corpora import put_answer
 from grading.course import chapters as course
 from grading.course.files import read_source
 from grading.runner import stage, warm
 from grading.tutor import memory, progress, screen
 from grading.verdict import formats
-from grading.verdict.judge import grade
 from grading.verdict.results import Result, TaskReport
 from grading.verdict.sentences import sentence_of
-from tests.course.conftest import answer, copy_the_course, run_the_grader
+from tests.course.conftest import copy_the_course, grade, run_the_grader
 
 SCHEMA = json.loads((course.ROOT / "grading" / "report_v1.schema.json").read_text(encoding="utf-8"))
 OVERWRITING = "self.grad = unbroadcast(other.data * upstream, self.shape)\nother.grad = self.data * upstream\n"
@@ -70,7 +70,7 @@ def test_the_first_check_says_what_is_to_do(fresh):
 
 def test_a_finished_chapter_is_passed(grader, checkout):
     for task in course.find_chapter("02").tasks:
-        answer(checkout / "meintorch", task.id, "reference")
+        put_answer(checkout / "meintorch", task.id, "reference")
     done = grader("02")
     assert done.returncode == 0
     assert any(re.fullmatch(r"passed 02.2 Multiply \d+ checks", line) for line in lines_of(done.stdout))
@@ -84,8 +84,8 @@ def test_the_reference_passes_with_solution_and_nothing_of_the_learners_is_neede
 
 def test_a_failure_shows_evidence_place_cause_and_next_step(grader, checkout):
     for task in course.find_chapter("02").tasks:
-        answer(checkout / "meintorch", task.id, "reference")
-    answer(checkout / "meintorch", "02.2", OVERWRITING)
+        put_answer(checkout / "meintorch", task.id, "reference")
+    put_answer(checkout / "meintorch", "02.2", OVERWRITING)
     shown = grader("02").stdout
     place = read_source(checkout / "meintorch" / "tensor.py").split("\n").index(" " * 12 + OVERWRITING.split("\n")[0])
     assert "02.2 Multiply: a tensor times itself gets both shares" in shown
@@ -97,8 +97,8 @@ def test_a_failure_shows_evidence_place_cause_and_next_step(grader, checkout):
 
 def test_a_task_that_fails_because_of_an_earlier_one_is_blocked_and_not_blamed(grader, checkout):
     for task in course.find_chapter("02").tasks:
-        answer(checkout / "meintorch", task.id, "reference")
-    answer(checkout / "meintorch", "02.2", OVERWRITING)
+        put_answer(checkout / "meintorch", task.id, "reference")
+    put_answer(checkout / "meintorch", "02.2", OVERWRITING)
     report = json.loads(grader("02", "--json").stdout)
     statuses = {task["id"]: (task["status"], task["needs"]) for task in report["tasks"]}
     assert statuses["02.2"] == ("failed", None)
@@ -106,7 +106,7 @@ def test_a_task_that_fails_because_of_an_earlier_one_is_blocked_and_not_blamed(g
 
 
 def test_a_raise_left_below_the_answer_is_pointed_out(grader, checkout):
-    answer(checkout / "meintorch", "02.1", 'self.grad += upstream\nraise NotImplementedError("TODO 02.1")\n')
+    put_answer(checkout / "meintorch", "02.1", 'self.grad += upstream\nraise NotImplementedError("TODO 02.1")\n')
     shown = grader("02.1").stdout
     assert "to do 02.1 Add" in lines_of(shown)
     assert "so is the stub's own `raise` line" in " ".join(shown.split())
@@ -144,7 +144,7 @@ def test_json_of_a_file_that_cannot_be_read_says_why(grader, checkout):
 
 def test_a_slip_in_a_later_chapter_breaks_nothing_in_an_earlier_one(grader, checkout):
     for task in course.find_chapter("02").tasks:
-        answer(checkout / "meintorch", task.id, "reference")
+        put_answer(checkout / "meintorch", task.id, "reference")
     (checkout / "meintorch" / "shapes.py").write_text("def f(:\n", encoding="utf-8")
     assert grader("03").returncode == 1
     assert grader("02").returncode == 0
@@ -155,7 +155,7 @@ def test_the_map_counts_and_shows_where_you_are(fresh, grader, checkout):
     total = sum(not check.goal for chapter in course.chapters() for check in chapter.checks)
     assert f"0 of {total} checks" in shown
     assert re.search(r"01 Value \.{20} 0 of \d+ you are here", " ".join(shown.split()))
-    answer(checkout / "meintorch", "01.1", "reference")
+    put_answer(checkout / "meintorch", "01.1", "reference")
     first = grader().stdout
     done = sum(check.task == "01.1" and not check.goal for check in course.find_chapter("01").checks)
     assert re.search(rf"01 Value #+\.+ {done} of \d+ you are here", " ".join(first.split()))
@@ -167,7 +167,7 @@ def test_what_a_chapter_came_to_is_remembered_until_something_changes_that_it_de
     monkeypatch.setattr(progress, "PACKAGE", folder)
     chapters = course.chapters()
     before = {chapter.number: progress.digest_of(chapter) for chapter in chapters}
-    answer(folder, "06.1", "reference")
+    put_answer(folder, "06.1", "reference")
     after = {chapter.number: progress.digest_of(chapter) for chapter in chapters}
     assert [number for number in before if after[number] != before[number]] == [one.number for one in chapters[5:]]
 
@@ -214,7 +214,7 @@ def test_hints_come_one_after_the_other(grader):
 
 
 def test_diff_shows_what_passed_and_hides_the_rest_until_spoiled(grader, checkout):
-    answer(checkout / "meintorch", "02.1", OWN_STYLE)
+    put_answer(checkout / "meintorch", "02.1", OWN_STYLE)
     hidden = grader("diff", "02")
     assert "a = unbroadcast(upstream, self.shape)" in hidden.stdout
     assert "if self.requires_grad:" in hidden.stdout
@@ -225,7 +225,7 @@ def test_diff_shows_what_passed_and_hides_the_rest_until_spoiled(grader, checkou
 
 
 def test_diff_stands_side_by_side_on_a_wide_screen(grader, checkout):
-    answer(checkout / "meintorch", "02.1", OWN_STYLE)
+    put_answer(checkout / "meintorch", "02.1", OWN_STYLE)
     wide = grader("diff", "02.1", env={**os.environ, "COLUMNS": "160"}).stdout
     assert re.search(r"a = unbroadcast\(upstream, self.shape\) +if self.requires_grad:", wide)
 
@@ -293,7 +293,7 @@ def test_a_failure_is_shown_at_a_simpler_check_than_the_milestone():
 def test_reset_brings_the_stub_back_and_keeps_what_was_there(grader, checkout):
     path = checkout / "meintorch" / "tensor.py"
     stub = read_source(path)
-    answer(checkout / "meintorch", "02.2", "mine = 1  # three hours of work\n")
+    put_answer(checkout / "meintorch", "02.2", "mine = 1  # three hours of work\n")
     before = read_source(path)
     done = grader("reset", "02.2")
     assert done.returncode == 0
@@ -305,8 +305,8 @@ def test_reset_brings_the_stub_back_and_keeps_what_was_there(grader, checkout):
 
 def test_reset_of_one_task_leaves_the_others_and_the_helpers_alone(grader, checkout):
     path = checkout / "meintorch" / "tensor.py"
-    answer(checkout / "meintorch", "02.1", "self.grad += upstream\n")
-    answer(checkout / "meintorch", "02.2", "return helper(self, other, upstream)\n")
+    put_answer(checkout / "meintorch", "02.1", "self.grad += upstream\n")
+    put_answer(checkout / "meintorch", "02.2", "return helper(self, other, upstream)\n")
     text = read_source(path).replace("# TODO 02.3", "# my own words") + "\n\ndef helper(a, b, c):\n    pass\n"
     path.write_text(text, encoding="utf-8")
     assert grader("reset", "02.2").returncode == 0
@@ -336,7 +336,7 @@ def test_reset_in_a_file_indented_with_tabs_leaves_a_file_that_python_reads(grad
     path = checkout / "meintorch" / "tensor.py"
     text = re.sub(r"^( +)", lambda m: "\t" * (len(m[1]) // 4) + " " * (len(m[1]) % 4), read_source(path), flags=re.M)
     path.write_text(text, encoding="utf-8")
-    answer(checkout / "meintorch", "02.2", "self.grad = upstream\n")
+    put_answer(checkout / "meintorch", "02.2", "self.grad = upstream\n")
     assert "failed 02.2 Multiply" in " ".join(grader("02").stdout.split())
     assert grader("reset", "02.2").returncode == 0
     compile(read_source(path), "tensor.py", "exec")
@@ -357,7 +357,7 @@ def test_reset_brings_a_deleted_file_back_and_keeps_windows_line_endings(grader,
 
 def test_reset_all_brings_every_stub_back(grader, checkout):
     for task in ("01.1", "02.2"):
-        answer(checkout / "meintorch", task, "reference")
+        put_answer(checkout / "meintorch", task, "reference")
     before = {name: read_source(checkout / "meintorch" / name) for name in ("value.py", "tensor.py")}
     done = grader("reset", "all")
     assert done.returncode == 0
@@ -379,7 +379,7 @@ def test_of_a_task_with_two_places_a_wrong_answer_shows_though_the_other_is_to_d
 
 def test_a_hint_without_a_task_is_for_the_one_you_are_at(grader, checkout):
     leave_only(checkout, "01", "02")
-    answer(checkout / "meintorch", "01.1", "reference")
+    put_answer(checkout / "meintorch", "01.1", "reference")
     assert "01.2 Multiply" in grader("hint").stdout
 
 
@@ -399,7 +399,7 @@ def leave_only(checkout: Path, *numbers: str) -> None:
 
 
 def test_reset_of_a_task_that_goes_back_says_which_stub_is_there_again(grader, checkout):
-    answer(checkout / "meintorch", "02.3", "reference")
+    put_answer(checkout / "meintorch", "02.3", "reference")
     shown = grader("reset", "09.8").stdout
     assert "meintorch/tensor.py: 02.3 is a stub again." in shown
     assert "09.8 goes back to 02.3" in shown
@@ -411,7 +411,7 @@ def test_explain_comes_after_the_answers(grader, checkout):
     assert "Not yet: 02.1" in done.stdout
     assert "product rule" not in done.stdout
     for task in course.find_chapter("02").tasks:
-        answer(checkout / "meintorch", task.id, "reference")
+        put_answer(checkout / "meintorch", task.id, "reference")
     done = grader("explain", "02")
     assert done.returncode == 0
     assert "Product rule - the partner is the local factor." in done.stdout
@@ -423,8 +423,8 @@ def test_explain_comes_after_the_answers(grader, checkout):
 def test_catch_up_keeps_what_passes_and_fills_in_the_rest(grader, checkout):
     leave_only(checkout, "02", "03", "04")
     package = checkout / "meintorch"
-    answer(package, "02.1", OWN_STYLE)
-    answer(package, "02.2", "self.grad += upstream\nother.grad += upstream\n")
+    put_answer(package, "02.1", OWN_STYLE)
+    put_answer(package, "02.2", "self.grad += upstream\nother.grad += upstream\n")
     before = read_source(package / "tensor.py")
     done = grader("catch-up", "04")
     assert done.returncode == 0, done.stdout
@@ -453,7 +453,7 @@ def test_catch_up_takes_a_file_whole_that_cannot_be_read_or_is_not_the_courses_a
 
 
 def test_junit_xml_holds_every_check_and_what_is_to_do_is_no_pass(grader, checkout, tmp_path):
-    answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.1", "reference")
     file = tmp_path / "result.xml"
     assert grader("02", "--junitxml", file).returncode == 1
     suite = xml.parse(file).getroot()[0]
@@ -464,8 +464,8 @@ def test_junit_xml_holds_every_check_and_what_is_to_do_is_no_pass(grader, checko
 
 
 def test_gradescope_gets_a_point_for_every_check(grader, checkout):
-    answer(checkout / "meintorch", "02.1", "reference")
-    answer(checkout / "meintorch", "02.2", OVERWRITING)
+    put_answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.2", OVERWRITING)
     document = json.loads(grader("02", "--format", "gradescope").stdout)
     assert document["score"] == sum(test["score"] for test in document["tests"])
     wrong = next(test for test in document["tests"] if "times itself" in test["name"])
@@ -474,7 +474,7 @@ def test_gradescope_gets_a_point_for_every_check(grader, checkout):
 
 
 def test_exercism_gets_status_message_and_the_tests_own_code(grader, checkout):
-    answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.1", "reference")
     document = json.loads(grader("02.1", "--format", "exercism").stdout)
     assert (document["version"], document["status"], document["message"]) == (3, "pass", None)
     assert {test["task_id"] for test in document["tests"]} == {1}
@@ -564,7 +564,7 @@ def test_an_old_python_is_told_so(checkout):
 def test_stubs_refuses_to_overwrite_work_and_finds_differences(grader, checkout):
     assert grader("stubs", "--check").returncode == 0
     assert "Nothing has changed" in grader("stubs").stdout
-    answer(checkout / "meintorch", "02.2", "mine = 1\n")
+    put_answer(checkout / "meintorch", "02.2", "mine = 1\n")
     done = grader("stubs")
     assert done.returncode == 1
     assert "tensor.py: task 02.2 is no longer a stub" in done.stdout
@@ -602,7 +602,7 @@ def test_nothing_is_left_behind_in_the_course_but_the_memory(fresh):
 
 @pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "cp1252"}, {"LANG": "C", "PYTHONUTF8": "0"}])
 def test_any_console_will_do(grader, checkout, environment):
-    answer(checkout / "meintorch", "02.2", 'raise ValueError("\u00fcber \u2192 \u4e2d")\n')
+    put_answer(checkout / "meintorch", "02.2", 'raise ValueError("\u00fcber \u2192 \u4e2d")\n')
     done = grader("02.2", env={**os.environ, **environment}, encoding="cp1252", errors="replace")
     assert done.returncode == 1
     assert "ValueError: " in done.stdout
@@ -670,7 +670,7 @@ def test_ctrl_c_while_a_temporary_folder_is_removed_leaves_nothing_of_it(monkeyp
 @pytest.mark.usefixtures("heeded_signals")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_grader_that_is_interrupted_leaves_nothing_behind(checkout, tmp_path, sent):
-    answer(checkout / "meintorch", "02.1", "import time\nopen('begun', 'w').close()\ntime.sleep(43.21)\n")
+    put_answer(checkout / "meintorch", "02.1", "import time\nopen('begun', 'w').close()\ntime.sleep(43.21)\n")
     stages = tmp_path / "stages"
     stages.mkdir()
     environment = {**os.environ, "TMPDIR": str(stages)}
@@ -773,7 +773,7 @@ def test_whatever_an_error_says_every_form_can_be_read_and_no_terminal_is_steere
         line = "raise ValueError('\\ud800')" if text == "\ud800" else f"x = '{text}"
         path.write_text(f"{line}\n{read_source(path)}", encoding="utf-8")
     else:
-        answer(folder, "02.2", f"raise ValueError({text!a})\n")
+        put_answer(folder, "02.2", f"raise ValueError({text!a})\n")
     found = grade(course.find_chapter("02"), folder)
     document = formats.junit([found])
     assert xml.fromstring(document.partition("\n")[2].encode("utf-8"))[0].get("name") == "02 Autograd"

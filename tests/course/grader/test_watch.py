@@ -12,10 +12,11 @@ import time
 
 import pytest
 
+from grading.authoring.corpora import put_answer
 from grading.course import chapters as course
 from grading.course.files import read_source
 from grading.tutor import keys, watch
-from tests.course.conftest import answer, grade
+from tests.course.conftest import grade
 
 PATIENCE = 60.0  # seconds, for a busy machine
 RESULT = re.compile(r"(\d+) of \d+ checks")
@@ -60,7 +61,7 @@ class Watching:
 @pytest.fixture
 def stages(checkout, tmp_path, monkeypatch):
     """The folder in which the grader makes its stages, for a package whose run begins and never ends."""
-    answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
+    put_answer(checkout / "meintorch", "02.1", "open('begun', 'w').close()\nwhile True: pass\n")
     folder = tmp_path / "stages"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -97,19 +98,19 @@ WITHOUT_FORK = (
 def test_every_save_is_checked(watching, checkout, way):
     one = watching("02", "--watch", program=way) if way is WITHOUT_FORK else watching("02", "--watch", *way)
     assert one.score() == 0
-    answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.1", "reference")
     assert one.score() == CHECKS_OF_ADD
-    answer(checkout / "meintorch", "02.1", "stub")
+    put_answer(checkout / "meintorch", "02.1", "stub")
     assert one.score() == 0
 
 
 def test_a_chapter_that_turns_green_announces_the_next(watching, checkout):
     one = watching("02.1", "--watch")
     one.score()
-    answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.1", "reference")
     one.until("02.1 is done.")
     for task in course.find_chapter("02").tasks:
-        answer(checkout / "meintorch", task.id, "reference")
+        put_answer(checkout / "meintorch", task.id, "reference")
     whole = watching("02", "--watch")
     assert "Next: chapter 03 Matmul, chapters/03_matmul.md" in whole.until(r"Next: chapter.*\n")
 
@@ -119,10 +120,10 @@ def test_alone_it_follows_the_chapter_you_are_at(watching):
 
 
 def test_a_save_during_an_endless_loop_is_not_kept_waiting(watching, checkout):
-    answer(checkout / "meintorch", "02.1", "while True: pass\n")
+    put_answer(checkout / "meintorch", "02.1", "while True: pass\n")
     one = watching("02", "--watch", "--timeout", "600")
     time.sleep(2.0)
-    answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.1", "reference")
     assert one.score() == CHECKS_OF_ADD
 
 
@@ -131,7 +132,7 @@ def test_a_waiting_process_that_is_killed_during_a_run_is_done_without(watching,
     one = watching("02", "--watch", "--timeout", "600")
     _until(lambda: list(stages.glob("*/scratch/begun")))
     os.kill(_children(one.process.pid)[0], signal.SIGKILL)
-    answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.1", "reference")
     assert one.score() == CHECKS_OF_ADD
 
 
@@ -150,7 +151,7 @@ def test_a_file_that_cannot_be_read_for_a_while_does_not_end_it(watching, checko
 def test_keys_give_hint_diff_next_and_an_end(checkout):
     import pty
 
-    answer(checkout / "meintorch", "01.1", "reference")
+    put_answer(checkout / "meintorch", "01.1", "reference")
     ours, theirs = pty.openpty()
     one = Watching([sys.executable, "grader.py", "01", "--watch"], checkout, stdin=theirs, stdout=theirs)
     os.close(theirs)
@@ -292,7 +293,7 @@ def test_a_folder_that_is_replaced_or_gone_for_a_while_is_still_watched(watching
     time.sleep(1.0)
     other.rename(package)
     time.sleep(2.0)
-    answer(package, "02.1", "reference")
+    put_answer(package, "02.1", "reference")
     one.until(f"{CHECKS_OF_ADD} of")
 
 
@@ -300,7 +301,7 @@ def test_a_folder_that_is_replaced_or_gone_for_a_while_is_still_watched(watching
 def test_saves_that_follow_each_other_quickly_end_with_the_last(watching, checkout, way):
     path = checkout / "meintorch" / "tensor.py"
     stub = read_source(path)
-    answer(checkout / "meintorch", "02.1", "reference")
+    put_answer(checkout / "meintorch", "02.1", "reference")
     done = read_source(path)
     one = watching("02", "--watch", *way)
     assert one.score() == CHECKS_OF_ADD
@@ -318,12 +319,12 @@ def test_polling_sees_the_second_of_two_saves_within_a_second(watching, checkout
     one = watching("02", "--watch", "--poll")
     assert one.score() == 0
     for _ in range(2):
-        answer(checkout / "meintorch", "02.1", "reference")
+        put_answer(checkout / "meintorch", "02.1", "reference")
         assert one.score() == CHECKS_OF_ADD
         time.sleep(1.0 - time.time() % 1.0)  # a second begins
         path.write_text(read_source(path) + "\n", encoding="utf-8")
         time.sleep(0.6)
-        answer(checkout / "meintorch", "02.1", "stub")
+        put_answer(checkout / "meintorch", "02.1", "stub")
         one.until("0 of")
 
 

@@ -3,51 +3,11 @@
 Left out: points where a function has no derivative (relu at 0), where both conventions are right.
 """
 
-import os
-
 import numpy as np
 import pytest
 
-from meintorch.tensor import Tensor
 from meintorch.value import Value
-
-if os.environ.get("CI"):
-    import torch
-else:
-    torch = pytest.importorskip("torch", reason="PyTorch is the oracle: python -m pip install -e '.[oracle]'")
-
-SHAPES = [
-    ((), ()),
-    ((3,), (3,)),
-    ((2, 3), (3,)),
-    ((3,), (2, 3)),
-    ((2, 1), (1, 3)),
-    ((2, 3), ()),
-    ((1,), (4, 1, 2)),
-    ((4, 1, 2), (3, 1)),
-    ((0, 3), (3,)),
-    ((0, 3), (1, 3)),
-    ((2, 0), (2, 1)),
-]
-
-
-def arrays(*shapes, seed=0):
-    rng = np.random.default_rng(seed)
-    return [np.asarray(rng.standard_normal(shape)) for shape in shapes]
-
-
-def compare(function, *inputs):
-    """Run a function on Tensors and on torch tensors, weighted by the same random gradient."""
-    ours = [Tensor(array) for array in inputs]
-    theirs = [torch.tensor(array.copy(), requires_grad=True) for array in inputs]  # it refuses negative strides
-    out, wanted = function(*ours), function(*theirs)
-    np.testing.assert_allclose(out.data, wanted.detach().numpy(), rtol=1e-12, atol=1e-12)
-    (gradient,) = arrays(out.shape, seed=1)
-    out.backward(gradient)
-    wanted.backward(torch.tensor(gradient))
-    for one, other in zip(ours, theirs):
-        assert one.grad.shape == tuple(other.grad.shape)
-        np.testing.assert_allclose(one.grad, other.grad.numpy(), rtol=1e-6, atol=1e-6)
+from tests.course.oracle.pytorch import SHAPES, arrays, compare, torch
 
 
 @pytest.mark.parametrize(("a", "b"), SHAPES)

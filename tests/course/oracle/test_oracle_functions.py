@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from meintorch import activations, matmul
-from tests.course.oracle.test_oracle import SHAPES as PAIRS
-from tests.course.oracle.test_oracle import arrays, compare, torch
+from tests.course.oracle.pytorch import SHAPES as PAIRS
+from tests.course.oracle.pytorch import arrays, compare, torch
 
 SHAPES = [(), (1,), (4,), (2, 3), (2, 1, 3), (1, 1), (0,), (0, 3), (3, 0), (2, 0, 3), (2, 3, 4), (2, 1, 3, 2)]
 FULL = [shape for shape in SHAPES if 0 not in shape]

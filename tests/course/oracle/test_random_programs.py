@@ -30,7 +30,7 @@ from meintorch import losses, matmul, nodes
 from meintorch.embedding import concatenate, embed, stack, where
 from meintorch.tensor import Tensor, as_tensor
 from meintorch.transformer import attention, merge_heads, split_heads
-from tests.course.oracle.test_oracle import torch
+from tests.course.oracle.pytorch import torch
 
 PROGRAMS = 800
 STEPS = 8

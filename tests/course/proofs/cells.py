@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from grading.authoring import picture, write_stubs
+from grading.authoring.corpora import put_answer
 from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
 from grading.notebook.reload import Follower
-from tests.course.conftest import answer, follow_the_texts
+from tests.course.conftest import follow_the_texts
 
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 
@@ -51,7 +52,7 @@ def run_as_a_learner(chapter: course.Chapter, folder: Path) -> Ran:
         follower = Follower(package)
         for cell in cells(chapter):
             for task in [task for task, line in to_come.items() if line < cell.line]:
-                answer(package, task, texts.solution(text, task))
+                put_answer(package, task, texts.solution(text, task))
                 del to_come[task]
             ran.wrong += follower.follow()
             value = run_cell(cell, namespace, ran)

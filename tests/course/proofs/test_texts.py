@@ -11,12 +11,13 @@ import jupytext
 import pytest
 
 from grading.authoring import picture
+from grading.authoring.corpora import put_answer
 from grading.cli import main
 from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
 from grading.verdict.sentences import sentence_of
-from tests.course.conftest import answer, follow_the_texts, grade
+from tests.course.conftest import follow_the_texts, grade
 from tests.course.proofs.cells import agree, cells, run_as_a_learner, words
 
 CHAPTERS = course.chapters()
@@ -164,7 +165,7 @@ def test_a_learner_who_follows_the_text_sees_one_line_after_the_other_turn(chapt
     folder = package("stubs")
     follow_the_texts(folder, chapter.number)
     for i, task in enumerate(chapter.tasks):
-        answer(folder, task.id, texts.solution(read_source(chapter.text), task.id))
+        put_answer(folder, task.id, texts.solution(read_source(chapter.text), task.id))
         left = len(chapter.tasks) - i - 1
         report = grade(chapter, folder, goal=not left)  # the last time the harder suite as well
         assert [one.status for one in report.tasks] == ["passed"] * (i + 1) + ["todo"] * left, task.id

@@ -34,7 +34,7 @@ from meintorch import (
 )
 from meintorch.draw import draw
 from meintorch.transformer import Cache, CausalSelfAttention, probabilities
-from tests.course.oracle.test_oracle import torch
+from tests.course.oracle.pytorch import torch
 
 nan, inf = np.nan, np.inf
 

@@ -1,7 +1,6 @@
 """The reference of chapter 13 agrees with PyTorch and with closed forms, and refuses what does not fit."""
 
 import itertools
-import os
 
 import numpy as np
 import pytest
@@ -18,11 +17,7 @@ from meintorch.control import (
 )
 from meintorch.layers import Linear, Sequential, Sigmoid, Tanh
 from meintorch.tensor import Tensor
-
-if os.environ.get("CI"):
-    import torch
-else:
-    torch = pytest.importorskip("torch", reason="PyTorch is the oracle: python -m pip install -e '.[oracle]'")
+from tests.course.oracle.pytorch import torch
 
 MOVES, SEES_PLACE = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 0.0]])
 

@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from grading.authoring.corpora import put_answer
 from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
 from meintorch import MLP, Tensor, Value, softmax
 from meintorch.draw import MISSING, draw
-from tests.course.conftest import answer
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -160,7 +160,7 @@ def test_without_the_library_a_notebook_gets_the_tree_and_a_word_on_how_to_get_i
 def test_it_works_for_chapter_01_while_all_later_chapters_are_stubs(package):
     folder = package("stubs")
     for task in course.chapters()[0].tasks:
-        answer(folder, task.id, texts.solution(read_source(course.chapters()[0].text), task.id))
+        put_answer(folder, task.id, texts.solution(read_source(course.chapters()[0].text), task.id))
     target = folder.parent / "elsewhere" / "meintorch"
     target.parent.mkdir()
     folder.rename(target)

@@ -12,7 +12,7 @@ from meintorch.layers import Linear, Module, Sequential
 from meintorch.normalization import GELU, LayerNorm, column_sums, gelu, layer_norm, normalize, row_means, var
 from meintorch.optim import SGD
 from meintorch.tensor import Tensor, as_tensor
-from tests.course.oracle.test_oracle import arrays, compare, torch
+from tests.course.oracle.pytorch import arrays, compare, torch
 from tests.course.oracle.test_oracle_functions import SHAPES, cases, dims, spread
 
 F = torch.nn.functional

@@ -9,7 +9,7 @@ import pytest
 
 from meintorch.tensor import Tensor
 from meintorch.value import Value
-from tests.course.oracle.test_oracle import torch
+from tests.course.oracle.pytorch import torch
 
 NUMBERS = [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, math.inf, math.nan]
 DTYPES = [np.float64, np.float32]

@@ -1,7 +1,5 @@
 """The reference's losses: what they refuse, what they agree with PyTorch in, and how they take extreme numbers."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -16,11 +14,7 @@ from meintorch.losses import (
     one_hot,
 )
 from meintorch.tensor import Tensor
-
-if os.environ.get("CI"):
-    import torch
-else:
-    torch = pytest.importorskip("torch", reason="PyTorch is the oracle: python -m pip install -e '.[oracle]'")
+from tests.course.oracle.pytorch import compare, torch
 
 REDUCTIONS = ["mean", "sum", "none"]
 NUMBERS = [(), (1,), (5,), (3, 4), (2, 1, 3), (0, 3)]
@@ -102,19 +96,8 @@ def test_an_unknown_reduction_is_refused_and_named(loss):
         loss(None)
 
 
-def compare(ours, theirs, *arrays):
-    """The same loss on Tensors and on torch tensors: its numbers, and the gradients under the same random weights."""
-    inputs = [Tensor(array) for array in arrays]
-    others = [torch.tensor(array, requires_grad=True) for array in arrays]
-    out, wanted = ours(*inputs), theirs(*others)
-    assert out.shape == tuple(wanted.shape)
-    np.testing.assert_allclose(out.data, wanted.detach().numpy(), rtol=1e-9, atol=1e-9)
-    weights = np.asarray(np.random.default_rng(1).standard_normal(out.shape))
-    out.backward(weights)
-    wanted.backward(torch.tensor(weights))
-    for one, other in zip(inputs, others):
-        assert one.grad.shape == tuple(other.grad.shape)
-        np.testing.assert_allclose(one.grad, other.grad.numpy(), rtol=1e-6, atol=1e-6)
+def agree(ours, theirs, *arrays):
+    compare(ours, *arrays, theirs=theirs, tolerance=1e-9)
 
 
 def sizes(shapes, reduction):
@@ -126,7 +109,7 @@ def sizes(shapes, reduction):
 def test_squared_errors_agree(reduction):
     rng = np.random.default_rng(61)
     for shape in sizes(NUMBERS, reduction):
-        compare(
+        agree(
             lambda a, b: mse_loss(a, b, reduction),
             lambda a, b: torch.nn.functional.mse_loss(a, b, reduction=reduction),
             *(np.asarray(rng.standard_normal(shape)) for _ in range(2)),
@@ -140,7 +123,7 @@ def test_hinge_losses_agree(reduction):
     total = {"mean": torch.mean, "sum": torch.sum, "none": lambda losses: losses}[reduction]
     for shape in sizes(NUMBERS, reduction):
         labels = np.where(np.asarray(rng.random(shape)) < 0.5, -1.0, 1.0)
-        compare(
+        agree(
             lambda x, y=labels: hinge_loss(x, y, reduction),
             lambda x, y=labels: total(torch.relu(1.0 - torch.tensor(y) * x)),
             np.asarray(2.0 * rng.standard_normal(shape)),
@@ -161,9 +144,7 @@ def test_cross_entropies_agree_composed_and_fused(reduction):
     for shape in sizes(ROWS, reduction):
         labels, logits = np.asarray(rng.integers(0, shape[-1], shape[:-1])), 3.0 * rng.standard_normal(shape)
         for ours in (cross_entropy, lambda x, y, r: nll_loss(log_softmax(x), y, r)):
-            compare(
-                lambda x, y=labels, f=ours: f(x, y, reduction), lambda x, y=labels: theirs(x, y), np.asarray(logits)
-            )
+            agree(lambda x, y=labels, f=ours: f(x, y, reduction), lambda x, y=labels: theirs(x, y), np.asarray(logits))
 
 
 @by_reduction
@@ -171,7 +152,7 @@ def test_picked_losses_agree(reduction):
     rng = np.random.default_rng(64)
     for n, classes in ((1, 1), (4, 3), (3, 3), (6, 2)):
         labels = rng.integers(0, classes, n)
-        compare(
+        agree(
             lambda x, y=labels: nll_loss(x, y, reduction),
             lambda x, y=labels: torch.nn.functional.nll_loss(x, torch.tensor(y), reduction=reduction),
             rng.standard_normal((n, classes)),
@@ -184,7 +165,7 @@ def test_binary_cross_entropies_agree(reduction):
     for shape in sizes(NUMBERS, reduction):
         for targets in (rng.random(shape), np.asarray(rng.random(shape)) < 0.5):
             targets = np.asarray(targets, dtype=np.float64)
-            compare(
+            agree(
                 lambda z, t=targets: binary_cross_entropy_with_logits(z, t, reduction),
                 lambda z, t=targets: torch.nn.functional.binary_cross_entropy_with_logits(
                     z, torch.tensor(t), reduction=reduction

@@ -13,7 +13,7 @@ from grading.course import chapters as course
 from grading.course.files import read_source
 from meintorch import nodes, tensor
 from meintorch.nodes import Tensor
-from tests.course.oracle.test_oracle import torch
+from tests.course.oracle.pytorch import torch
 
 SOURCE = read_source(course.REFERENCE / "nodes.py")
 

@@ -1,7 +1,5 @@
 """The optimizers of the reference walk as PyTorch's do, go on exactly from a saved state, and refuse what is wrong."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,7 @@ from meintorch.layers import Linear
 from meintorch.losses import l2_penalty
 from meintorch.optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, cosine_schedule
 from meintorch.tensor import Tensor, as_tensor
-
-if os.environ.get("CI"):
-    import torch
-else:
-    torch = pytest.importorskip("torch", reason="PyTorch is the oracle: python -m pip install -e '.[oracle]'")
+from tests.course.oracle.pytorch import torch
 
 SHAPES = [(), (1,), (3, 4), (0, 2), (2, 1, 3)]
 PAIRS = [

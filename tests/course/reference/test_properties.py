@@ -15,7 +15,7 @@ from meintorch.embedding import concatenate
 from meintorch.losses import cross_entropy
 from meintorch.tensor import Tensor, unbroadcast
 from tests._helpers import check_gradient
-from tests.course.oracle.test_oracle import compare, torch
+from tests.course.oracle.pytorch import compare, torch
 
 settings.register_profile("course", max_examples=150, deadline=None, derandomize="CI" in os.environ, database=None)
 settings.load_profile("course")

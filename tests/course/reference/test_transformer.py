@@ -11,7 +11,7 @@ from meintorch import Adam, Transformer, bits_per_character, cross_entropy, gene
 from meintorch.data import load_text
 from meintorch.tensor import Tensor
 from meintorch.transformer import Block, Cache, CausalSelfAttention, attention, causal_mask, probabilities
-from tests.course.oracle.test_oracle import torch
+from tests.course.oracle.pytorch import torch
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from grading.authoring.mutants import Mutant, mutants_of
 from grading.course.chapters import REFERENCE, TESTS, Chapter, Check, GraderError, chapters, find_chapter, reference
+from grading.course.compose import fill
 from grading.course.files import read_source
-from grading.course.regions import fill
 from grading.runner import launch, warm
 from grading.runner.gradable import NotGradable
 from grading.runner.stage import Stage, build, temporary_folder

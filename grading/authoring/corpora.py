@@ -24,8 +24,8 @@ from zlib import crc32
 from grading.authoring import write_stubs
 from grading.course import chapters as course
 from grading.course import stubs, texts
+from grading.course.compose import put
 from grading.course.files import read_source
-from grading.course.regions import put
 from grading.runner import warm
 from grading.runner.stage import temporary_folder
 from grading.verdict.judge import grade

@@ -18,8 +18,8 @@ from rich.console import Console
 
 from grading.course import chapters as course
 from grading.course import texts
+from grading.course.compose import fill
 from grading.course.files import read_source, write_source
-from grading.course.regions import fill
 from grading.runner.stage import temporary_folder
 from grading.tutor import screen
 from grading.verdict.judge import grade

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from grading.course.chapters import Part
+from grading.course.compose import put
 from grading.course.place import Place
-from grading.course.regions import Block, Region, definition_line, is_stub, locate, put
+from grading.course.regions import Block, Region, definition_line, is_stub, locate
 from grading.course.stubs import skeleton
 
 

@@ -1,4 +1,4 @@
-"""Where a task's answer stands in a source file, and how to put another one in its place.
+"""Where a task's answer stands in a source file.
 
 In the reference a comment `# 02.2: ...` heads the statements that answer task 02.2, to the end of the indented block or
 to a nested `def` that holds a task of its own. That gives a region a qualified name (`Tensor.__mul__._backward`) and
@@ -77,7 +77,7 @@ def _region_below(source: str, line: int, column: int, task: str, headed: list[i
     if function is None or function.body[0].col_offset != column:
         raise ValueError(f"line {line}: the comment of task {task} does not stand directly in a function's body")
     body = function.body
-    start = next((i for i, statement in enumerate(body) if _first_line(statement) > line), len(body))
+    start = next((i for i, statement in enumerate(body) if first_line(statement) > line), len(body))
     stop, ends_before = start, None
     for statement in body[start:]:
         if _is_definition(statement) and any(_spans(statement, other) for other in headed):
@@ -91,7 +91,7 @@ def _region_below(source: str, line: int, column: int, task: str, headed: list[i
         comment_end += 1
     comment = [text.strip().lstrip("#").strip() for text in lines[line - 1 : comment_end]]
     comment[0] = comment[0].partition(":")[2].strip()
-    last = _last_line(body[stop - 1])
+    last = last_line(body[stop - 1])
     return Region(
         task=task,
         qualname=".".join(path),
@@ -104,14 +104,6 @@ def _region_below(source: str, line: int, column: int, task: str, headed: list[i
         last=last,
         indent=column,
     )
-
-
-def without_answers(source: str) -> str:
-    """A reference source with every task's answer replaced by its TODO."""
-    for region in reversed(find_regions(source)):
-        indented = textwrap.indent(region.stub(), " " * region.indent)
-        source = _splice(source, region.line, region.last, indented)
-    return source
 
 
 @lru_cache(maxsize=256)
@@ -133,7 +125,7 @@ def locate(source: str, region: Region) -> Block | None:
         marked = [line for line, _, task in _task_comments(source) if task == region.task and _spans(function, line)]
         if not marked:
             return None
-        start = sum(_last_line(statement) < marked[0] for statement in body)
+        start = sum(last_line(statement) < marked[0] for statement in body)
     stop = len(body)
     if region.ends_before is not None:
         names = [statement.name if _is_definition(statement) else None for statement in body]
@@ -141,15 +133,15 @@ def locate(source: str, region: Region) -> Block | None:
             return None
         stop = names.index(region.ends_before, start)
 
-    before = _last_line(body[start - 1]) if start else _header_end(source, function)
-    if start < len(body) and _first_line(body[start]) <= before:  # `def f(x): return x`, or `a = 1; b = 2`
+    before = last_line(body[start - 1]) if start else _header_end(source, function)
+    if start < len(body) and first_line(body[start]) <= before:  # `def f(x): return x`, or `a = 1; b = 2`
         return None
-    last = _last_line(body[stop - 1]) if stop > start else before
+    last = last_line(body[stop - 1]) if stop > start else before
     if stop == len(body):
         # Comments at the end of the block belong to it.
         while last < len(lines) and _is_comment_at(lines[last], function.body[0].col_offset):
             last += 1
-    return Block(before + 1, last, _indent_of(source, function.body[0]), tuple(body[start:stop]))
+    return Block(before + 1, last, indent_of(source, function.body[0]), tuple(body[start:stop]))
 
 
 def dump(node: ast.AST) -> str:
@@ -200,64 +192,6 @@ def is_stub(block: Block) -> bool:
     ) and any(isinstance(statement, ast.Raise) for statement in block.statements)
 
 
-def fill(source: str, region: Region, text: str) -> str:
-    """Put `text` (dedented statements, comments included) in the place of a region whose place is known."""
-    block = locate(source, region)
-    if block is None:
-        raise ValueError(f"task {region.task} is not found in {region.qualname}")
-    return _splice(source, block.first, block.last, _indented(text, block.indent))
-
-
-def put(source: str, region: Region, text: str, skeleton: str) -> str:
-    """Like `fill`, but where the learner's function cannot be used it is replaced or added whole, from `skeleton`.
-
-    `skeleton` is the stub of the same file: what is given around the region comes from there.
-    Raises ValueError if Python could not read the result.
-    """
-    composed = _composed(source, region, text, skeleton)
-    try:
-        parsed(composed)
-    except SyntaxError as error:
-        raise ValueError(f"task {region.task} cannot be put in its place: {error}") from None
-    return composed
-
-
-def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
-    if not source.strip():
-        return fill(skeleton, region, text)
-    if locate(source, region) is not None:
-        return fill(source, region, text)
-    donor = fill(skeleton, region, text)
-    tree, donor_tree = parsed(source), parsed(donor)
-    path = region.qualname.split(".")
-    depth = _depth_of_function(donor_tree, path)  # what gets exchanged
-    wanted = _source_of(donor, definition(donor_tree, path[:depth]))
-    found = find_definition(tree, path[:depth])
-    if found is not None:
-        return _splice(source, _first_line(found), _last_line(found), _indented(wanted, _indent_of(source, found)))
-    owner = find_definition(tree, path[: depth - 1]) if depth > 1 else None
-    if isinstance(owner, ast.ClassDef):
-        method = _indented(wanted, _indent_of(source, owner.body[0]))
-        return _splice(source, _last_line(owner) + 1, _last_line(owner), f"\n{method}")
-    whole = _source_of(donor, definition(donor_tree, path[:1]))
-    return f"{source.rstrip()}\n\n\n{whole}"
-
-
-def _depth_of_function(tree: ast.AST, path: list[str]) -> int:
-    """How many names of a path lead to the outermost function in it, a method or a function of the module."""
-    return next(n for n in range(1, len(path) + 1) if not isinstance(find_definition(tree, path[:n]), ast.ClassDef))
-
-
-def raising(source: str, region: Region) -> str:
-    """A stub's source in which the outermost function around a region raises its TODO as soon as it is called."""
-    path, tree = region.qualname.split("."), parsed(source)
-    function = definition(tree, path[: _depth_of_function(tree, path)])
-    body = [statement for statement in function.body if not _is_docstring(statement)]
-    raised = _indented(f'raise NotImplementedError("TODO {region.task}")\n', _indent_of(source, body[0]))
-    line = _first_line(body[0])
-    return _splice(source, line, line - 1, raised)
-
-
 def body_source(source: str, block: Block) -> str:
     """The text of a block, dedented, without the task's own comment."""
     lines = source.split("\n")[block.first - 1 : block.last]
@@ -283,7 +217,7 @@ def _task_comments(source: str) -> list[tuple[int, int, str]]:
     if not found:
         return []
     texts = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.Constant | ast.JoinedStr)]
-    return [one for one in found if not any(text.lineno <= one[0] <= _last_line(text) for text in texts)]
+    return [one for one in found if not any(text.lineno <= one[0] <= last_line(text) for text in texts)]
 
 
 def _definitions(node: ast.AST) -> Iterator[Definition]:
@@ -310,11 +244,11 @@ def _is_definition(node: ast.AST) -> TypeGuard[Definition]:
     return isinstance(node, Definition)
 
 
-def _last_line(node: ast.stmt | ast.expr) -> int:
+def last_line(node: ast.stmt | ast.expr) -> int:
     return node.end_lineno or node.lineno
 
 
-def _first_line(node: ast.stmt) -> int:
+def first_line(node: ast.stmt) -> int:
     decorators = node.decorator_list if _is_definition(node) else []
     return min([node.lineno] + [decorator.lineno for decorator in decorators])
 
@@ -328,39 +262,26 @@ def _header_end(source: str, function: Function) -> int:
 
 def _docstring_length(function: Function) -> int:
     """1 if the body starts with a docstring, else 0."""
-    return int(_is_docstring(function.body[0]))
+    return int(is_docstring(function.body[0]))
 
 
-def _is_docstring(statement: ast.stmt) -> bool:
+def is_docstring(statement: ast.stmt) -> bool:
     value = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _spans(node: ast.stmt, line: int) -> bool:
-    return _first_line(node) <= line <= _last_line(node)
+    return first_line(node) <= line <= last_line(node)
 
 
 def _arguments(function: Function) -> str:
     return ", ".join(node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg))
 
 
-def _indent_of(source: str, statement: ast.stmt) -> str:
+def indent_of(source: str, statement: ast.stmt) -> str:
     return source.split("\n")[statement.lineno - 1][: statement.col_offset]
-
-
-def _indented(text: str, indent: str) -> str:
-    return textwrap.indent(textwrap.dedent(text), indent, lambda line: bool(line.strip()))
 
 
 def _is_comment_at(line: str, column: int) -> bool:
     stripped = line.lstrip()
     return stripped.startswith("#") and len(line) - len(stripped) >= column
-
-
-def _source_of(source: str, node: Definition) -> str:
-    return "\n".join(source.split("\n")[_first_line(node) - 1 : _last_line(node)]) + "\n"
-
-
-def _splice(source: str, first: int, last: int, text: str) -> str:
-    lines = source.split("\n")
-    return "\n".join(lines[: first - 1] + text.rstrip("\n").split("\n") + lines[last:])

@@ -11,9 +11,10 @@ import textwrap
 from IPython import get_ipython
 
 from grading.course.chapters import PACKAGE, ROOT, Part, Task, find_task
+from grading.course.compose import put
 from grading.course.files import read_source, write_source
 from grading.course.place import Place
-from grading.course.regions import TASK_COMMENT, locate, put
+from grading.course.regions import TASK_COMMENT, locate
 from grading.course.stubs import skeleton
 from grading.notebook.reload import Follower
 from grading.runner.gradable import problem_in

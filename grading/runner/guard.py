@@ -15,7 +15,7 @@ from types import FunctionType
 
 TYPE_CHECKING = False  # mypy takes it for True. Nothing is imported for its sake: every run waits for this module
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import CodeType, ModuleType
     from typing import Any, NoReturn
 
@@ -86,23 +86,8 @@ def refuse_effects(writable: str, hidden: Iterable[str]) -> None:
     writable  a folder
     hidden    folders
     """
-    inside = os.path.join(os.path.realpath(writable), "")
+    refuse_writing, place_of = writing_refused_outside(writable), places_in(writable)
     secret = tuple(os.path.join(os.path.realpath(folder), "") for folder in hidden)
-
-    def refuse_writing(path: Any) -> None:
-        if isinstance(path, int):
-            return
-        place = os.path.realpath(os.fsdecode(path))
-        if not os.path.join(place, "").startswith(inside) and place != os.devnull:
-            words = "code under test may not write outside of its own folder (a name without a folder is inside)"
-            raise PermissionError(f"{words}: {os.fsdecode(path)}")
-
-    def place_of(path: Any, descriptor: int) -> str:
-        """Where a name in a folder leads that is given by its descriptor: it has to be one that can be written to."""
-        for folder, _, _ in os.walk(writable):
-            if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
-                return os.path.join(folder, os.fsdecode(path))
-        raise PermissionError("code under test may not use the descriptors of folders outside of its own")
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
@@ -121,26 +106,59 @@ def refuse_effects(writable: str, hidden: Iterable[str]) -> None:
         elif event.startswith("ctypes."):
             raise PermissionError("code under test may not use ctypes")
 
-    def no_process(*_: Any) -> NoReturn:
-        raise PermissionError(PROCESS)
+    replace_what_no_event_tells_of(hook, place_of)
+    sys.addaudithook(hook)
 
+
+def writing_refused_outside(writable: str) -> Callable[[Any], None]:
+    """A function that raises PermissionError for every path that does not lead into a folder."""
+    inside = os.path.join(os.path.realpath(writable), "")
+
+    def refuse_writing(path: Any) -> None:
+        if isinstance(path, int):
+            return
+        place = os.path.realpath(os.fsdecode(path))
+        if not os.path.join(place, "").startswith(inside) and place != os.devnull:
+            words = "code under test may not write outside of its own folder (a name without a folder is inside)"
+            raise PermissionError(f"{words}: {os.fsdecode(path)}")
+
+    return refuse_writing
+
+
+def places_in(writable: str) -> Callable[[Any, int], str]:
+    """A function that says where a name leads in a folder that is given by its descriptor, one inside of `writable`."""
+
+    def place_of(path: Any, descriptor: int) -> str:
+        for folder, _, _ in os.walk(writable):
+            if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+                return os.path.join(folder, os.fsdecode(path))
+        raise PermissionError("code under test may not use the descriptors of folders outside of its own")
+
+    return place_of
+
+
+def replace_what_no_event_tells_of(
+    hook: Callable[[str, tuple[Any, ...]], None], place_of: Callable[[Any, int], str]
+) -> None:
+    """`os.open` in a folder that is given by its descriptor, and how multiprocessing starts processes."""
     real_open = os.open
 
     def open_at(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        """`os.open`, whose event does not tell of the descriptor."""
         if dir_fd is not None:
             hook("open", (place_of(path, dir_fd), None, flags))
         return real_open(path, flags, mode, dir_fd=dir_fd)
+
+    def no_process(*_: Any) -> NoReturn:
+        raise PermissionError(PROCESS)
 
     modules: list[Any] = [os, sys.modules.get("posix")]  # Windows has no posix
     for module in modules:
         if module is not None:
             module.open = open_at
-    sys.addaudithook(hook)
     with contextlib.suppress(ImportError):  # Windows has none
         import _posixsubprocess
 
-        _posixsubprocess.fork_exec = no_process  # multiprocessing uses it, and no event tells of that
+        _posixsubprocess.fork_exec = no_process
 
 
 class Seal:

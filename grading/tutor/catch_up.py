@@ -6,8 +6,8 @@ from pathlib import Path
 
 from grading.course import texts
 from grading.course.chapters import PACKAGE, REFERENCE, Chapter, Task, chapters
+from grading.course.compose import put
 from grading.course.files import read_source, write_source
-from grading.course.regions import put
 from grading.course.stubs import skeleton
 from grading.runner.gradable import problem_in
 from grading.runner.launch import Start

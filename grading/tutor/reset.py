@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from grading.course.chapters import PACKAGE, ROOT, Chapter, Task, chapters, find
+from grading.course.compose import put
 from grading.course.files import read_source, write_source
-from grading.course.regions import put
 from grading.course.stubs import skeleton
 from grading.runner.gradable import problem_in
 from grading.tutor import hint, memory, screen

@@ -4,9 +4,9 @@ What a later chapter is about is no prerequisite of an earlier one, so such a ta
 """
 
 from grading.course.chapters import Check, Task, chapters
+from grading.course.compose import raising
 from grading.course.package import Package
 from grading.course.place import Place
-from grading.course.regions import raising
 from grading.verdict.results import Report, Result
 from grading.verdict.trial import Trial
 

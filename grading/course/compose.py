@@ -1,0 +1,97 @@
+"""Puts another answer in the place of a task's: a solution, a stub, or what somebody has written."""
+
+import ast
+import textwrap
+
+from grading.course.regions import (
+    Definition,
+    Region,
+    definition,
+    find_definition,
+    find_regions,
+    first_line,
+    indent_of,
+    is_docstring,
+    last_line,
+    locate,
+    parsed,
+)
+
+
+def without_answers(source: str) -> str:
+    """A reference source with every task's answer replaced by its TODO."""
+    for region in reversed(find_regions(source)):
+        indented = textwrap.indent(region.stub(), " " * region.indent)
+        source = _splice(source, region.line, region.last, indented)
+    return source
+
+
+def fill(source: str, region: Region, text: str) -> str:
+    """Put `text` (dedented statements, comments included) in the place of a region whose place is known."""
+    block = locate(source, region)
+    if block is None:
+        raise ValueError(f"task {region.task} is not found in {region.qualname}")
+    return _splice(source, block.first, block.last, _indented(text, block.indent))
+
+
+def put(source: str, region: Region, text: str, skeleton: str) -> str:
+    """Like `fill`, but where the learner's function cannot be used it is replaced or added whole, from `skeleton`.
+
+    `skeleton` is the stub of the same file: what is given around the region comes from there.
+    Raises ValueError if Python could not read the result.
+    """
+    composed = _composed(source, region, text, skeleton)
+    try:
+        parsed(composed)
+    except SyntaxError as error:
+        raise ValueError(f"task {region.task} cannot be put in its place: {error}") from None
+    return composed
+
+
+def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
+    if not source.strip():
+        return fill(skeleton, region, text)
+    if locate(source, region) is not None:
+        return fill(source, region, text)
+    donor = fill(skeleton, region, text)
+    tree, donor_tree = parsed(source), parsed(donor)
+    path = region.qualname.split(".")
+    depth = _depth_of_function(donor_tree, path)  # what gets exchanged
+    wanted = _source_of(donor, definition(donor_tree, path[:depth]))
+    found = find_definition(tree, path[:depth])
+    if found is not None:
+        return _splice(source, first_line(found), last_line(found), _indented(wanted, indent_of(source, found)))
+    owner = find_definition(tree, path[: depth - 1]) if depth > 1 else None
+    if isinstance(owner, ast.ClassDef):
+        method = _indented(wanted, indent_of(source, owner.body[0]))
+        return _splice(source, last_line(owner) + 1, last_line(owner), f"\n{method}")
+    whole = _source_of(donor, definition(donor_tree, path[:1]))
+    return f"{source.rstrip()}\n\n\n{whole}"
+
+
+def _depth_of_function(tree: ast.AST, path: list[str]) -> int:
+    """How many names of a path lead to the outermost function in it, a method or a function of the module."""
+    return next(n for n in range(1, len(path) + 1) if not isinstance(find_definition(tree, path[:n]), ast.ClassDef))
+
+
+def raising(source: str, region: Region) -> str:
+    """A stub's source in which the outermost function around a region raises its TODO as soon as it is called."""
+    path, tree = region.qualname.split("."), parsed(source)
+    function = definition(tree, path[: _depth_of_function(tree, path)])
+    body = [statement for statement in function.body if not is_docstring(statement)]
+    raised = _indented(f'raise NotImplementedError("TODO {region.task}")\n', indent_of(source, body[0]))
+    line = first_line(body[0])
+    return _splice(source, line, line - 1, raised)
+
+
+def _indented(text: str, indent: str) -> str:
+    return textwrap.indent(textwrap.dedent(text), indent, lambda line: bool(line.strip()))
+
+
+def _source_of(source: str, node: Definition) -> str:
+    return "\n".join(source.split("\n")[first_line(node) - 1 : last_line(node)]) + "\n"
+
+
+def _splice(source: str, first: int, last: int, text: str) -> str:
+    lines = source.split("\n")
+    return "\n".join(lines[: first - 1] + text.rstrip("\n").split("\n") + lines[last:])

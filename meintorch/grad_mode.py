@@ -33,7 +33,7 @@ class GradMode(metaclass=_NeedsBrackets):
 
     recording = True  # what no_grad and enable_grad differ in
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+    def __new__(cls, function: Callable | None = None) -> Any:
         """`@no_grad` without brackets is `no_grad()(function)`."""
         return super().__new__(cls) if function is None else cls()(function)
 
@@ -48,7 +48,7 @@ class GradMode(metaclass=_NeedsBrackets):
         # TODO 09.2: as it was before, whether the block came to its end or an exception ended it.
         raise NotImplementedError("TODO 09.2")
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Callable) -> Callable:
         """A function that does what `function` does, in this mode."""
         check_function(function, type(self).__name__)
 

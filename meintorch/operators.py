@@ -60,10 +60,10 @@ def negate(x: Any) -> Tensor:
     return -as_tensor(x)
 
 
-def method(name: str) -> Callable[..., Any]:
+def method(name: str) -> Callable:
     """Make a function of a Tensor a method of another name, such as `__float__`, which Python calls for float(x)."""
 
-    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+    def attach(function: Callable) -> Callable:
         setattr(Tensor, name, function)
         return function
 
@@ -150,7 +150,7 @@ def the_number(x: Tensor, what: str) -> float:
 
 
 @method("__reduce_ex__")
-def to_copy(x: Tensor, protocol: int) -> tuple[Any, ...]:
+def to_copy(x: Tensor, protocol: int) -> tuple:
     """How to make a copy of an input, or of a constant: its numbers, a gradient of its own, its two flags.
 
     Raises TypeError for what was computed: the rules of its graph would go on adding to the inputs of the original.
@@ -175,7 +175,7 @@ def from_copy(data: np.ndarray, gradient: np.ndarray | None, requires_grad: bool
 
 
 @method("__array_function__")
-def refuse_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+def refuse_function(x: Tensor, function: Any, types: Any, args: tuple, kwargs: dict) -> Any:
     """NumPy calls this for np.sum(x), np.concatenate([x, y]) and the like."""
     if function in (np.shape, np.ndim, np.size):
         return function._implementation(*args, **kwargs)

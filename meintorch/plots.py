@@ -63,7 +63,7 @@ class Picture:
         return {"text/plain": "A picture.", "image/svg+xml": self._drawn("svg").decode()}
 
 
-def _picture(function: Callable[..., Any]) -> Callable[..., Picture]:
+def _picture(function: Callable) -> Callable[..., Picture]:
     """Make a function that returns a figure return a Picture."""
 
     @wraps(function)

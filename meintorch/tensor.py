@@ -391,7 +391,7 @@ def _kind(data: Any, array: np.ndarray) -> str:
     return f"array of {array.dtype}" if isinstance(data, np.ndarray) else type(data).__name__
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable)
 
 
 def operation(function: Function) -> Function:

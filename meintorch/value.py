@@ -75,7 +75,7 @@ class Value:
     def __format__(self, spec: str) -> str:
         return format(self.data, spec) if spec else repr(self)
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> tuple:
         """How copy and pickle make another one, of an input. A computed one cannot be copied without its graph."""
         if self._children:
             raise TypeError(f"{self!r} was computed: copy Value(x.data), or copy the inputs and compute it again")

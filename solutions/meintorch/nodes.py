@@ -47,7 +47,7 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError("NumPy's functions take arrays, and this is a Tensor: its numbers are in .value")
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: tuple, kwargs: dict) -> Any:
         if function in (np.shape, np.ndim, np.size):
             return function._implementation(*args, **kwargs)
         raise TypeError(f"np.{function.__name__} takes arrays, and this is a Tensor: its numbers are in .value")
@@ -125,7 +125,7 @@ def unbroadcast(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return gradient.sum(axis=(*stretched, *added)).reshape(turned)  # reshape brings back the axes of size 1
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable)
 
 
 def operation(function: Function) -> Function:
@@ -335,7 +335,7 @@ Tensor.__truediv__ = div
 # jumps. diag and var do have slopes, but nobody has written their nodes.
 
 
-def without_node(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def without_node(function: Callable) -> Callable[..., Tensor]:
     """A function of NumPy for a Tensor, with the same further arguments."""
 
     def constant(x: Any, *arguments: Any, **options: Any) -> Tensor:
@@ -345,7 +345,7 @@ def without_node(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return operation(constant)
 
 
-def comparison(holds: Callable[..., Any]) -> Callable[..., Tensor]:
+def comparison(holds: Callable) -> Callable[..., Tensor]:
     """An operator that gives 1 where two numbers compare so, and 0 elsewhere."""
     return lambda x, y: Tensor(holds(x.value, as_tensor(y, like=x).value).astype(x.value.dtype))
 

@@ -65,7 +65,7 @@ class Optimizer:
         self.lr = at_least_zero(lr, "the learning rate")
         self.steps = 0
         self.state: list[dict[str, np.ndarray]] = [{} for _ in self.params]  # what is remembered of each parameter
-        self.arrays: dict[tuple[Any, ...], np.ndarray] = {}  # to compute in: see `work`
+        self.arrays: dict[tuple, np.ndarray] = {}  # to compute in: see `work`
 
     @property
     def lr(self) -> float:

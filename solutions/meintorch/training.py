@@ -297,9 +297,7 @@ def epochs_of(epochs: int, progress: bool) -> Iterator[int]:
     yield from track(range(1, epochs + 1), description="training")
 
 
-def save_checkpoint(
-    path: str | os.PathLike[str], model: Module, optimizer: Optimizer | None = None, **notes: Any
-) -> None:
+def save_checkpoint(path: str | os.PathLike, model: Module, optimizer: Optimizer | None = None, **notes: Any) -> None:
     """Save parameters, the optimizer's state and notes (anything that JSON can hold) to a file.
 
     The file is written beside its place and then moved there: whenever the process is killed, either the old
@@ -330,7 +328,7 @@ def save_checkpoint(
         raise
 
 
-def load_checkpoint(path: str | os.PathLike[str], model: Module, optimizer: Optimizer | None = None) -> dict[str, Any]:
+def load_checkpoint(path: str | os.PathLike, model: Module, optimizer: Optimizer | None = None) -> dict[str, Any]:
     """Load what `save_checkpoint` has saved into a model and an optimizer. Returns the notes.
 
     Raises FileNotFoundError if there is no such file, and ValueError, which names it, if it is no checkpoint, is
@@ -354,7 +352,7 @@ def load_checkpoint(path: str | os.PathLike[str], model: Module, optimizer: Opti
     return notes
 
 
-def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def read_checkpoint(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays in a checkpoint, by name, and the notes."""
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder, not a checkpoint")

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from grading.course import texts
+from grading.course.errors import CourseError, GraderError, reading
 from grading.course.files import read_source
 from grading.course.regions import Region, find_regions
 
@@ -15,11 +16,8 @@ CHAPTERS = ROOT / "chapters"
 PACKAGE = ROOT / "meintorch"
 REFERENCE = ROOT / "solutions" / "meintorch"
 TESTS = ROOT / "tests"
+HOW_MARKED = "a comment `# {}: ...` heads the lines that answer it, in a function of solutions/meintorch/."
 MARK = re.compile(r"pytest\.mark\.task\('(\d\d\.\d+)'(?:, revisits='(\d\d\.\d+)')?\)")
-
-
-class GraderError(Exception):
-    """The grader itself could not do its work. The text says what to do about it."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,7 @@ class Check:
     task: str
     goal: bool  # only with --goal
     revisits: str | None = None  # as its task says
+    line: int = 0  # of its `def`
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,13 @@ class Chapter:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """The tests of the chapter. Raises GraderError if the file is gone, ValueError if a task is unknown."""
+        """The tests of the chapter. Raises GraderError if the file is gone, CourseError if it does not fit."""
         if not self.tests.is_file():
             name = f"tests/{self.tests.name}"
             raise GraderError(f"{name} is missing, so nothing can be checked. To have it again: git checkout {name}")
-        checks = tuple(_checks(self.tests))
-        unknown = {(check.task, check.revisits) for check in checks} - {(task.id, task.revisits) for task in self.tasks}
-        if unknown:
-            names = sorted(task + (f" (back to {revisits})" if revisits else "") for task, revisits in unknown)
-            raise ValueError(f"{self.tests.name} has tests of unknown tasks: {names}")
+        checks, problems = read_checks(self)
+        if problems:
+            raise problems[0]
         return checks
 
     @property
@@ -86,27 +83,73 @@ class Chapter:
 
 @lru_cache(maxsize=1)
 def chapters() -> tuple[Chapter, ...]:
-    """Every chapter, in order. Raises ValueError where text, tests and reference do not fit each other."""
-    parts: dict[str, list[Part]] = {}
-    for path in sorted(REFERENCE.rglob("*.py")):
-        for region in find_regions(read_source(path)):
-            parts.setdefault(region.task, []).append(Part(path.relative_to(REFERENCE).as_posix(), region))
-    found = []
+    """Every chapter, in order. Raises CourseError where texts and reference do not fit each other."""
+    read, problems = survey()
+    if problems:
+        raise problems[0]
+    return read
+
+
+def survey() -> tuple[tuple[Chapter, ...], list[CourseError]]:
+    """The chapters as far as texts and reference fit each other, and everything that does not."""
+    parts, problems = _reference_parts()
+    read = []
     for path in sorted(CHAPTERS.glob("[0-9][0-9]_*.md")):
-        text = read_source(path)
-        number = path.stem[:2]
-        titles = texts.task_titles(text)
-        revisits = {task: texts.revisited(title) for task, title in titles.items()}
-        own = [task for task in titles if not revisits[task]]
-        if own != sorted((task for task in parts if task.startswith(number)), key=order):
-            raise ValueError(f"{path.name} has the tasks {own}, the reference has others")
-        if unknown := {task for task in revisits.values() if task and task not in parts}:
-            raise ValueError(f"{path.name} goes back to tasks that the reference does not have: {sorted(unknown)}")
-        tasks = tuple(
-            Task(task, name, tuple(parts[revisits[task] or task]), revisits[task]) for task, name in titles.items()
-        )
-        found.append(Chapter(number, path.stem, texts.title(text), tasks))
-    return tuple(found)
+        name = f"chapters/{path.name}"
+        try:
+            with reading(name):
+                chapter, misfits = _chapter(path, parts)
+        except CourseError as error:
+            problems.append(error)
+            continue
+        read.append(chapter)
+        problems += [CourseError(error.message, error.file or name, error.line) for error in misfits]
+    if not read and not problems:
+        problems.append(CourseError("There is no chapter here: texts are called 01_value.md and so on.", "chapters"))
+    return tuple(read), problems
+
+
+def _reference_parts() -> tuple[dict[str, list[Part]], list[CourseError]]:
+    """The places of every task in the reference, and the files in which they cannot be found."""
+    parts: dict[str, list[Part]] = {}
+    problems = []
+    for path in sorted(REFERENCE.rglob("*.py")):
+        file = path.relative_to(REFERENCE).as_posix()
+        try:
+            with reading(f"solutions/meintorch/{file}"):
+                for region in find_regions(read_source(path)):
+                    parts.setdefault(region.task, []).append(Part(file, region))
+        except CourseError as error:
+            problems.append(error)
+    return parts, problems
+
+
+def _chapter(path: Path, parts: dict[str, list[Part]]) -> tuple[Chapter, list[CourseError]]:
+    """A chapter with the tasks that its text and the reference share, and what only one of the two has."""
+    text, number = read_source(path), path.stem[:2]
+    problems, tasks = [], []
+    title = texts.title(text)
+    headings = texts.task_headings(text)
+    for heading in headings:
+        revisits = texts.revisited(heading.title)
+        if heading.task[:2] != number:
+            problems.append(CourseError(f"Task {heading.task} belongs to another chapter.", line=heading.line))
+        elif any(task.id == heading.task for task in tasks):
+            problems.append(CourseError(f"Task {heading.task} has a section already, above.", line=heading.line))
+        elif (revisits or heading.task) not in parts:
+            missing = f"The reference has no task {revisits or heading.task}"
+            problems.append(CourseError(f"{missing}: {HOW_MARKED.format(revisits or heading.task)}", line=heading.line))
+        else:
+            places = tuple(parts[revisits or heading.task])
+            tasks.append(Task(heading.task, heading.title, places, revisits))
+    own = [task.id for task in tasks if not task.revisits]
+    if own != sorted(own, key=order):
+        problems.append(CourseError(f"The tasks do not stand in the order of their numbers: {', '.join(own)}."))
+    for task in sorted((task for task in parts if task[:2] == number and task not in own), key=order):
+        file, line = f"solutions/meintorch/{parts[task][0].file}", parts[task][0].region.line
+        message = f'Task {task} has no section in chapters/{path.name}: a heading such as "### {task} Its title".'
+        problems.append(CourseError(message, file, line))
+    return Chapter(number, path.stem, title, tuple(tasks)), problems
 
 
 def find_chapter(number: str) -> Chapter:
@@ -133,14 +176,34 @@ def order(task: str) -> tuple[int, ...]:
     return tuple(int(part) for part in task.split("."))
 
 
-def _checks(path: Path) -> list[Check]:
-    """The tests of a file, read and not run: what has to be reported is known before any learner's code runs."""
-    checks = []
-    for node in ast.parse(read_source(path)).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            marks = [ast.unparse(decorator) for decorator in node.decorator_list]
-            task = next(filter(None, map(MARK.fullmatch, marks)), None)
-            if task is None:
-                raise ValueError(f"{path.name}: {node.name} belongs to no task")
-            checks.append(Check(node.name, task[1], goal="pytest.mark.goal" in marks, revisits=task[2]))
-    return checks
+def read_checks(chapter: Chapter) -> tuple[tuple[Check, ...], list[CourseError]]:
+    """The tests of a chapter, and those that belong to none of its tasks; tasks without a test too.
+
+    They are read and not run: what has to be reported is known before any learner's code runs.
+    """
+    file = f"tests/{chapter.tests.name}"
+    with reading(file):
+        tree = ast.parse(read_source(chapter.tests))
+    known = {(task.id, task.revisits) for task in chapter.tasks}
+    checks, problems = [], []
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
+            continue
+        marks = [ast.unparse(decorator) for decorator in node.decorator_list]
+        task = next(filter(None, map(MARK.fullmatch, marks)), None)
+        if task is None:
+            message = f'{node.name} belongs to no task: write @pytest.mark.task("{chapter.number}.1") above it.'
+            problems.append(CourseError(message, file, node.lineno))
+        elif (task[1], task[2]) not in known:
+            name = task[1] + (f" (back to {task[2]})" if task[2] else "")
+            message = f"{node.name} belongs to task {name}, which chapter {chapter.number} does not have."
+            problems.append(CourseError(message, file, node.lineno))
+        else:
+            goal = "pytest.mark.goal" in marks
+            checks.append(Check(node.name, task[1], goal=goal, revisits=task[2], line=node.lineno))
+    for task in chapter.tasks:
+        if not any(check.task == task.id and not check.goal for check in checks):
+            back = f', revisits="{task.revisits}"' if task.revisits else ""
+            message = f'Task {task.id} has no check: a test with @pytest.mark.task("{task.id}"{back}) above it.'
+            problems.append(CourseError(message, file))
+    return tuple(checks), problems

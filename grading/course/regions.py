@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from grading.course.errors import CourseError
+
 TASK_COMMENT = re.compile(r"#\s*(?:TODO\s+)?(\d\d\.\d+):\s*(.*)")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -62,7 +64,7 @@ class Place:
 
 @lru_cache(maxsize=64)
 def find_regions(source: str) -> tuple[Region, ...]:
-    """Return the regions of a reference source, in the order of the file. Raises ValueError for a stray comment."""
+    """Return the regions of a reference source, in the order of the file. Raises CourseError for a stray comment."""
     tree = parsed(source)
     lines = source.split("\n")
     comments = _task_comments(source)
@@ -70,18 +72,19 @@ def find_regions(source: str) -> tuple[Region, ...]:
     for line, column, task in comments:
         path, function = _innermost_function(tree, line)
         if function is None or function.body[0].col_offset != column:
-            raise ValueError(f"line {line}: the comment of task {task} does not stand directly in a function's body")
+            message = f"The comment of task {task} does not stand directly in a function's body."
+            raise CourseError(message, line=line)
         body = function.body
         start = next((i for i, statement in enumerate(body) if _first_line(statement) > line), None)
         if start is None:
-            raise ValueError(f"line {line}: nothing follows the comment of task {task}")
+            raise CourseError(f"Nothing follows the comment of task {task} in its block.", line=line)
         stop = start
         while stop < len(body) and not (
             _is_definition(body[stop]) and any(_spans(body[stop], other) for other, _, _ in comments)
         ):
             stop += 1
         if stop == start:
-            raise ValueError(f"line {line}: nothing follows the comment of task {task}")
+            raise CourseError(f"Nothing follows the comment of task {task} in its block.", line=line)
         comment_end = line
         while lines[comment_end].strip().startswith("#"):  # the comment may go over several lines
             comment_end += 1

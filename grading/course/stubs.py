@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from grading.course.chapters import REFERENCE
+from grading.course.errors import reading
 from grading.course.files import read_source
 from grading.course.regions import without_answers
 
@@ -14,7 +15,13 @@ def stub_of(reference: str) -> str:
 
 
 def stub_tree() -> dict[str, str]:
-    """Every Python file of the reference by its path within the package ("tensor.py"), as a stub."""
-    return {
-        path.relative_to(REFERENCE).as_posix(): stub_of(read_source(path)) for path in sorted(REFERENCE.rglob("*.py"))
-    }
+    """Every Python file of the reference by its path within the package ("tensor.py"), as a stub.
+
+    Raises CourseError where one cannot be read.
+    """
+    stubs = {}
+    for path in sorted(REFERENCE.rglob("*.py")):
+        name = path.relative_to(REFERENCE).as_posix()
+        with reading(f"solutions/meintorch/{name}"):
+            stubs[name] = stub_of(read_source(path))
+    return stubs

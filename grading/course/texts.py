@@ -3,10 +3,21 @@
 import re
 from dataclasses import dataclass
 
+from grading.course.errors import CourseError
+
 BACK_TO = re.compile(r"Back to (\d\d\.\d+): ")
 TASK_HEADING = re.compile(r"^### (\d\d\.\d+) (.+)$", re.MULTILINE)
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>\n(.*?)</details>", re.DOTALL)
 LISTING = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The heading of a task's section."""
+
+    task: str  # "02.2"
+    title: str  # "Multiply"
+    line: int
 
 
 @dataclass(frozen=True)
@@ -28,15 +39,19 @@ class Listing:
 
 
 def title(text: str) -> str:
-    """The chapter's name: its first heading without the number, "# 02 Autograd"."""
+    """The chapter's name: its first heading without the number, "# 02 Autograd". Raises CourseError without one."""
     match = re.search(r"^# \d\d (.+)$", text, re.MULTILINE)
     if match is None:
-        raise ValueError('the text has no heading such as "# 02 Autograd"')
+        raise CourseError('The text has no heading with the chapter\'s number and title, such as "# 02 Autograd".')
     return match.group(1).strip()
 
 
-def task_titles(text: str) -> dict[str, str]:
-    return {match.group(1): match.group(2).strip() for match in TASK_HEADING.finditer(text)}
+def task_headings(text: str) -> list[Heading]:
+    """The headings of the tasks, as they come."""
+    return [
+        Heading(match.group(1), match.group(2).strip(), text.count("\n", 0, match.start()) + 1)
+        for match in TASK_HEADING.finditer(text)
+    ]
 
 
 def revisited(title: str) -> str | None:
@@ -46,7 +61,10 @@ def revisited(title: str) -> str | None:
 
 
 def task_section(text: str, task: str) -> str:
-    """What stands between the task's heading and the next heading of the same or a higher level."""
+    """What stands between the task's heading and the next heading of the same or a higher level.
+
+    Raises CourseError without such a heading.
+    """
     section, fenced = [], False
     for line in text.split("\n"):
         heading = not fenced and re.match(r"#{1,3} ", line)
@@ -57,15 +75,15 @@ def task_section(text: str, task: str) -> str:
         if line.startswith("```"):
             fenced = not fenced
     if not section:
-        raise ValueError(f"the text has no section for task {task}")
+        raise CourseError(f"The text has no section for task {task}.")
     return "\n".join(section)
 
 
 def section(text: str, title: str) -> str:
-    """What stands between the heading `## title` and the next of its level."""
+    """What stands between the heading `## title` and the next of its level. Raises CourseError without it."""
     match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if match is None:
-        raise ValueError(f'the text has no section "{title}"')
+        raise CourseError(f'The text has no section "## {title}".')
     return match.group(1).strip()
 
 
@@ -75,10 +93,13 @@ def ladder(text: str, task: str) -> list[Rung]:
 
 
 def solution(text: str, task: str) -> list[str]:
-    """The code blocks of the task's solution: one for each place that the task has in the code, in order."""
+    """The code blocks of the task's solution: one for each place that the task has in the code, in order.
+
+    Raises CourseError if the last step of the task's ladder is no solution.
+    """
     rungs = ladder(text, task)
     if not rungs or rungs[-1].title != "Solution":
-        raise ValueError(f"task {task} has no solution")
+        raise CourseError(f"Task {task} has no <details> with the summary Solution at the end of its hints.")
     return [listing.code for listing in listings(rungs[-1].text) if listing.language == "python"]
 
 

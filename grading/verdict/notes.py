@@ -29,7 +29,17 @@ class EditedTests:
     def __init__(self, chapter: Chapter):
         names = [str(path) for path in (chapter.tests, TESTS / "_helpers.py", TESTS / "_canaries.py")]
         # Without a lock: a check at the wrong moment must not make a learner's own git command fail.
-        command = ["git", "--no-optional-locks", "-C", str(ROOT), "status", "--porcelain", "--", *names]
+        command = [
+            "git",
+            "--no-optional-locks",
+            "-C",
+            str(ROOT),
+            "status",
+            "--porcelain",
+            "--untracked-files=no",
+            "--",
+            *names,
+        ]
         try:
             self.git = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         except OSError:  # there is no git here
@@ -38,5 +48,6 @@ class EditedTests:
     def notes(self) -> list[str]:
         if self.git is None:
             return []
-        names = [line[3:] for line in self.git.communicate()[0].decode("utf-8", "replace").splitlines()]
+        lines = self.git.communicate()[0].decode("utf-8", "replace").splitlines()
+        names = [line[3:] for line in lines if not line.startswith("A")]  # new, and added already: not edited
         return [f"{name} has been edited: this is not the course's own check. See git diff {name}" for name in names]

@@ -6,6 +6,7 @@ import textwrap
 import pytest
 
 from grading.course.chapters import REFERENCE, chapters
+from grading.course.errors import CourseError
 from grading.course.files import read_source
 from grading.course.regions import body_source, fill, find_regions, is_stub, locate, put
 from grading.course.stubs import stub_of, stub_tree
@@ -169,9 +170,9 @@ def test_an_empty_file_gets_the_whole_skeleton():
 
 
 def test_a_task_comment_in_the_wrong_place_is_an_error():
-    with pytest.raises(ValueError, match="does not stand directly"):
+    with pytest.raises(CourseError, match="does not stand directly"):
         find_regions("if True:\n    # 01.1: nowhere\n    pass\n")
-    with pytest.raises(ValueError, match="nothing follows"):
+    with pytest.raises(CourseError, match="Nothing follows"):
         find_regions("def f():\n    # 01.1: no statement\n    def g():\n        # 01.2: here\n        pass\n")
 
 

@@ -465,18 +465,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _stubs(options: argparse.Namespace) -> int:
     from grading.authoring import write_stubs
 
-    if options.check:
-        lines = write_stubs.differences()
-        print("\n".join(lines) if lines else "meintorch/ equals the stubs of solutions/.")
-        return NOT_YET if lines else PASSED
-    reasons = write_stubs.edited()
-    if reasons:
-        print("Nothing was written, because meintorch/ has been worked on:")
-        print("\n".join(f"  {reason}" for reason in reasons))
-        return NOT_YET
-    changed = write_stubs.write()
-    print("\n".join(f"written: meintorch/{name}" for name in changed) or "Nothing has changed.")
-    return PASSED
+    return write_stubs.main(options.check)
 
 
 def _verify(options: argparse.Namespace) -> int:

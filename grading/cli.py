@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"The grader was stopped by the system: {error}", file=sys.stderr)
         return BROKEN
     except Exception as error:
-        from grading.course.chapters import GraderError
+        from grading.course.errors import GraderError
 
         if not isinstance(error, GraderError):
             import traceback

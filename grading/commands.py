@@ -218,8 +218,7 @@ def doctor(options: argparse.Namespace) -> int:
 def stubs(options: argparse.Namespace) -> int:
     from grading.authoring import write_stubs
 
-    done = write_stubs.show_differences() if options.check else write_stubs.write_and_show()
-    return PASSED if done else NOT_YET
+    return write_stubs.main(bool(options.check))
 
 
 def verify(options: argparse.Namespace) -> int:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grading.authoring.mutants import Mutant, mutants_of
-from grading.course.chapters import REFERENCE, TESTS, Chapter, Check, GraderError, chapters, find_chapter, reference
+from grading.course.chapters import REFERENCE, TESTS, Chapter, Check, chapters, find_chapter, reference
 from grading.course.compose import fill
+from grading.course.errors import GraderError
 from grading.course.files import read_source
 from grading.runner import launch, warm
 from grading.runner.gradable import NotGradable

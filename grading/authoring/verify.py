@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from grading.course.chapters import ROOT, TESTS, GraderError
+from grading.course.chapters import ROOT, TESTS
+from grading.course.errors import GraderError
 from grading.tutor import screen
 
 COURSE = TESTS / "course"

@@ -8,7 +8,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from grading.course import texts
-from grading.course.files import read_source, read_sources
+from grading.course.errors import MISREAD, CourseError, GraderError, placed, reading
+from grading.course.files import read_source
 from grading.course.regions import Region, find_regions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,11 +17,8 @@ CHAPTERS = ROOT / "chapters"
 PACKAGE = ROOT / "meintorch"
 REFERENCE = ROOT / "solutions" / "meintorch"
 TESTS = ROOT / "tests"
+HOW_MARKED = "a comment `# {}: ...` heads the lines that answer it, in a function of solutions/meintorch/."
 MARK = re.compile(r"pytest\.mark\.task\('(\d\d\.\d+)'(?:, revisits='(\d\d\.\d+)')?\)")
-
-
-class GraderError(Exception):
-    """The grader itself could not do its work. The text says what to do about it."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ class Check:
     task: str
     goal: bool  # only with --goal
     revisits: str | None = None  # as its task says
+    line: int = 0  # of its `def`
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,13 @@ class Chapter:
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
-        """The tests of the chapter. Raises GraderError if the file is gone, ValueError if a task is unknown."""
+        """The tests of the chapter. Raises GraderError if the file is gone, CourseError if it does not fit."""
         if not self.tests.is_file():
             name = f"tests/{self.tests.name}"
             raise GraderError(f"{name} is missing, so nothing can be checked. To have it again: git checkout {name}")
-        checks = tuple(_checks(self.tests))
-        unknown = {(check.task, check.revisits) for check in checks} - {(task.id, task.revisits) for task in self.tasks}
-        if unknown:
-            names = sorted(task + (f" (back to {revisits})" if revisits else "") for task, revisits in unknown)
-            raise ValueError(f"{self.tests.name} has tests of unknown tasks: {names}")
+        checks, problems = read_checks(self)
+        if problems:
+            raise problems[0]
         return checks
 
     @property
@@ -92,32 +89,87 @@ class Chapter:
 
 @lru_cache(maxsize=1)
 def reference() -> Mapping[str, str]:
-    """The sources of the reference by their path within the package, "tensor.py"."""
-    return read_sources(REFERENCE)
+    """The sources of the reference by their path within the package. Raises CourseError where one cannot be read."""
+    sources = {}
+    for path in sorted(REFERENCE.rglob("*.py")):
+        name = path.relative_to(REFERENCE).as_posix()
+        try:
+            sources[name] = read_source(path)
+        except MISREAD as error:
+            raise placed(error, f"solutions/meintorch/{name}") from None
+    return sources
 
 
 @lru_cache(maxsize=1)
 def chapters() -> tuple[Chapter, ...]:
-    """Every chapter, in order. Raises ValueError where text, tests and reference do not fit each other."""
+    """Every chapter, in order. Raises CourseError where texts and reference do not fit each other."""
+    read, problems = survey()
+    if problems:
+        raise problems[0]
+    return read
+
+
+def survey() -> tuple[tuple[Chapter, ...], list[CourseError]]:
+    """The chapters as far as texts and reference fit each other, and everything that does not."""
+    parts, problems = _reference_parts()
+    read = []
+    for path in sorted(CHAPTERS.glob("[0-9][0-9]_*.md")):
+        name = f"chapters/{path.name}"
+        try:
+            chapter, misfits = _chapter(path, parts)
+        except MISREAD as error:
+            problems.append(placed(error, name))
+            continue
+        read.append(chapter)
+        problems += [CourseError(error.message, error.file or name, error.line) for error in misfits]
+    if not read and not problems:
+        problems.append(CourseError("There is no chapter here: texts are called 01_value.md and so on.", "chapters"))
+    return tuple(read), problems
+
+
+def _reference_parts() -> tuple[dict[str, list[Part]], list[CourseError]]:
+    """The places of every task in the reference, and the files in which they cannot be found."""
     parts: dict[str, list[Part]] = {}
-    for file, source in reference().items():
-        for region in find_regions(source):
-            parts.setdefault(region.task, []).append(Part(file, region))
-    found = []
-    for file, text in read_sources(CHAPTERS, "[0-9][0-9]_*.md").items():
-        outline = texts.outline(text)
-        number, revisits = file[:2], outline.revisits
-        own = [task for task in outline.tasks if task not in revisits]
-        if own != sorted((task for task in parts if task.startswith(number)), key=order):
-            raise ValueError(f"{file} has the tasks {own}, the reference has others")
-        if unknown := set(revisits.values()) - set(parts):
-            raise ValueError(f"{file} goes back to tasks that the reference does not have: {sorted(unknown)}")
-        tasks = tuple(
-            Task(task, title, tuple(parts[revisits.get(task, task)]), revisits.get(task))
-            for task, title in outline.tasks.items()
-        )
-        found.append(Chapter(number, file.removesuffix(".md"), outline.title, tasks))
-    return tuple(found)
+    problems: list[CourseError] = []
+    try:
+        sources = reference()
+    except CourseError as error:
+        return parts, [error]
+    for file, source in sources.items():
+        try:
+            for region in find_regions(source):
+                parts.setdefault(region.task, []).append(Part(file, region))
+        except MISREAD as error:
+            problems.append(placed(error, f"solutions/meintorch/{file}"))
+    return parts, problems
+
+
+def _chapter(path: Path, parts: dict[str, list[Part]]) -> tuple[Chapter, list[CourseError]]:
+    """A chapter with the tasks that its text and the reference share, and what only one of the two has."""
+    text, number = read_source(path), path.stem[:2]
+    problems: list[CourseError] = []
+    tasks: list[Task] = []
+    title, headings = texts.outline(text)
+    for heading in headings:
+        revisits = heading.revisits
+        if heading.task[:2] != number:
+            problems.append(CourseError(f"Task {heading.task} belongs to another chapter.", line=heading.line))
+        elif any(task.id == heading.task for task in tasks):
+            problems.append(CourseError(f"Task {heading.task} has a section already, above.", line=heading.line))
+        elif (revisits or heading.task) not in parts:
+            missing = f"The reference has no task {revisits or heading.task}"
+            problems.append(CourseError(f"{missing}: {HOW_MARKED.format(revisits or heading.task)}", line=heading.line))
+        else:
+            places = tuple(parts[revisits or heading.task])
+            tasks.append(Task(heading.task, heading.title, places, revisits))
+    own = [task.id for task in tasks if not task.revisits]
+    if own != sorted(own, key=order):
+        problems.append(CourseError(f"The tasks do not stand in the order of their numbers: {', '.join(own)}."))
+    for task in sorted((task for task in parts if task[:2] == number and task not in own), key=order):
+        file, line = f"solutions/meintorch/{parts[task][0].file}", parts[task][0].region.line
+        message = f'Task {task} has no section in chapters/{path.name}: a heading such as "### {task} Its title".'
+        problems.append(CourseError(message, file, line))
+    return Chapter(number, path.stem, title, tuple(tasks)), problems
 
 
 def find_chapter(number: str) -> Chapter:
@@ -149,14 +201,35 @@ def order(task: str) -> tuple[int, ...]:
     return tuple(int(part) for part in task.split("."))
 
 
-def _checks(path: Path) -> list[Check]:
-    """The tests of a file, read and not run: what has to be reported is known before any learner's code runs."""
-    checks = []
-    for node in ast.parse(read_source(path)).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            marks = [ast.unparse(decorator) for decorator in node.decorator_list]
-            task = next(filter(None, map(MARK.fullmatch, marks)), None)
-            if task is None:
-                raise ValueError(f"{path.name}: {node.name} belongs to no task")
-            checks.append(Check(node.name, task[1], goal="pytest.mark.goal" in marks, revisits=task[2]))
-    return checks
+def read_checks(chapter: Chapter) -> tuple[tuple[Check, ...], list[CourseError]]:
+    """The tests of a chapter, and those that belong to none of its tasks; tasks without a test too.
+
+    They are read and not run: what has to be reported is known before any learner's code runs.
+    """
+    file = f"tests/{chapter.tests.name}"
+    with reading(file):
+        tree = ast.parse(read_source(chapter.tests))
+    known = {(task.id, task.revisits) for task in chapter.tasks}
+    checks: list[Check] = []
+    problems: list[CourseError] = []
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
+            continue
+        marks = [ast.unparse(decorator) for decorator in node.decorator_list]
+        marked = next(filter(None, map(MARK.fullmatch, marks)), None)
+        if marked is None:
+            message = f'{node.name} belongs to no task: write @pytest.mark.task("{chapter.number}.1") above it.'
+            problems.append(CourseError(message, file, node.lineno))
+        elif (marked[1], marked[2]) not in known:
+            name = marked[1] + (f" (back to {marked[2]})" if marked[2] else "")
+            message = f"{node.name} belongs to task {name}, which chapter {chapter.number} does not have."
+            problems.append(CourseError(message, file, node.lineno))
+        else:
+            goal = "pytest.mark.goal" in marks
+            checks.append(Check(node.name, marked[1], goal=goal, revisits=marked[2], line=node.lineno))
+    for task in chapter.tasks:
+        if not any(check.task == task.id and not check.goal for check in checks):
+            back = f', revisits="{task.revisits}"' if task.revisits else ""
+            message = f'Task {task.id} has no check: a test with @pytest.mark.task("{task.id}"{back}) above it.'
+            problems.append(CourseError(message, file))
+    return tuple(checks), problems

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
+from grading.course.errors import CourseError
+
 TASK_COMMENT = re.compile(r"#\s*(?:TODO\s+)?(\d\d\.\d+):\s*(.*)")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -64,7 +66,7 @@ class Block:
 
 @lru_cache(maxsize=64)
 def find_regions(source: str) -> tuple[Region, ...]:
-    """Return the regions of a reference source, in the order of the file. Raises ValueError for a stray comment."""
+    """Return the regions of a reference source, in the order of the file. Raises CourseError for a stray comment."""
     comments = _task_comments(source)
     headed = [line for line, _, _ in comments]
     return tuple(_region_below(source, line, column, task, headed) for line, column, task in comments)
@@ -75,7 +77,7 @@ def _region_below(source: str, line: int, column: int, task: str, headed: list[i
     lines = source.split("\n")
     path, function = _innermost_function(parsed(source), line)
     if function is None or function.body[0].col_offset != column:
-        raise ValueError(f"line {line}: the comment of task {task} does not stand directly in a function's body")
+        raise CourseError(f"The comment of task {task} does not stand directly in a function's body.", line=line)
     body = function.body
     start = next((i for i, statement in enumerate(body) if first_line(statement) > line), len(body))
     stop, ends_before = start, None
@@ -85,7 +87,7 @@ def _region_below(source: str, line: int, column: int, task: str, headed: list[i
             break
         stop += 1
     if stop == start:
-        raise ValueError(f"line {line}: nothing follows the comment of task {task}")
+        raise CourseError(f"Nothing follows the comment of task {task} in its block.", line=line)
     comment_end = line
     while lines[comment_end].strip().startswith("#"):  # the comment may go over several lines
         comment_end += 1

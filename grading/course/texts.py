@@ -3,10 +3,22 @@
 import re
 from dataclasses import dataclass
 
+from grading.course.errors import CourseError
+
 BACK_TO = re.compile(r"Back to (\d\d\.\d+): ")
 TASK_HEADING = re.compile(r"^### (\d\d\.\d+) (.+)$", re.MULTILINE)
 DETAILS = re.compile(r"<details>\s*<summary>(.*?)</summary>\n(.*?)</details>", re.DOTALL)
 LISTING = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The heading of a task's section."""
+
+    task: str  # "02.2"
+    title: str  # "Multiply"
+    line: int
+    revisits: str | None = None  # of the title "Back to 02.3: ...": "02.3"
 
 
 @dataclass(frozen=True)
@@ -27,26 +39,23 @@ class Listing:
     line: int  # of the opening fence
 
 
-@dataclass(frozen=True)
-class Outline:
-    """What the headings of a chapter say."""
-
-    title: str  # "Autograd"
-    tasks: dict[str, str]  # their titles by number
-    revisits: dict[str, str]  # by a task with the title "Back to 02.3: ...": "02.3"
-
-
-def outline(text: str) -> Outline:
+def outline(text: str) -> tuple[str, list[Heading]]:
+    """A chapter's name and the headings of its tasks. Raises CourseError where the name is missing."""
     match = re.search(r"^# \d\d (.+)$", text, re.MULTILINE)
     if match is None:
-        raise ValueError('the text has no heading such as "# 02 Autograd"')
-    tasks = {heading[1]: heading[2].strip() for heading in TASK_HEADING.finditer(text)}
-    back = {task: BACK_TO.match(title) for task, title in tasks.items()}
-    return Outline(match[1].strip(), tasks, {task: earlier[1] for task, earlier in back.items() if earlier})
+        raise CourseError('The text has no heading with the chapter\'s number and title, such as "# 02 Autograd".')
+    headings = []
+    for found in TASK_HEADING.finditer(text):
+        back, line = BACK_TO.match(found[2]), text.count("\n", 0, found.start()) + 1
+        headings.append(Heading(found[1], found[2].strip(), line, back[1] if back else None))
+    return match[1].strip(), headings
 
 
 def task_section(text: str, task: str) -> str:
-    """What stands between the task's heading and the next heading of the same or a higher level."""
+    """What stands between the task's heading and the next heading of the same or a higher level.
+
+    Raises CourseError without such a heading.
+    """
     section: list[str] = []
     fenced = False
     for line in text.split("\n"):
@@ -58,15 +67,15 @@ def task_section(text: str, task: str) -> str:
         if line.startswith("```"):
             fenced = not fenced
     if not section:
-        raise ValueError(f"the text has no section for task {task}")
+        raise CourseError(f"The text has no section for task {task}.")
     return "\n".join(section)
 
 
 def section(text: str, title: str) -> str:
-    """What stands between the heading `## title` and the next of its level."""
+    """What stands between the heading `## title` and the next of its level. Raises CourseError without it."""
     match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if match is None:
-        raise ValueError(f'the text has no section "{title}"')
+        raise CourseError(f'The text has no section "## {title}".')
     return match.group(1).strip()
 
 
@@ -76,10 +85,13 @@ def ladder(text: str, task: str) -> list[Rung]:
 
 
 def solution(text: str, task: str) -> list[str]:
-    """The code blocks of the task's solution: one for each place that the task has in the code, in order."""
+    """The code blocks of the task's solution: one for each place that the task has in the code, in order.
+
+    Raises CourseError if the last step of the task's ladder is no solution.
+    """
     rungs = ladder(text, task)
     if not rungs or rungs[-1].title != "Solution":
-        raise ValueError(f"task {task} has no solution")
+        raise CourseError(f"Task {task} has no <details> with the summary Solution at the end of its hints.")
     return [listing.code for listing in listings(rungs[-1].text) if listing.language == "python"]
 
 

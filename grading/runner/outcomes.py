@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from grading.course.chapters import GraderError
+from grading.course.errors import GraderError
 from grading.course.place import Place
 from grading.runner.events import Event
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from grading.course import texts
 from grading.course.chapters import PACKAGE, REFERENCE, Chapter, Task, chapters
 from grading.course.compose import put
+from grading.course.errors import CourseError
 from grading.course.files import read_source, write_source
 from grading.course.stubs import skeleton
 from grading.runner.gradable import problem_in
@@ -30,15 +31,15 @@ class Filled:
         shutil.copyfile(REFERENCE / name, self.package / name)
         self.files[name] = WHOLE
 
-    def answer(self, task: Task, answers: list[str]) -> None:
-        """Answer every part of a task; where that does not fit, take the whole file."""
+    def answer(self, task: Task, answers: list[str], name: str) -> None:
+        """Answer every part of a task; where that does not fit, take the whole file. `name` is said of it later."""
         for part, text in zip(task.parts, answers):
             if self.files.get(part.file) == WHOLE:
                 continue
             path = self.package / part.file
             try:
                 write_source(path, put(read_source(path), part.region, text, skeleton(part.file)))
-                self.files[part.file] = list(dict.fromkeys([*self.files.get(part.file, []), task.id]))
+                self.files[part.file] = list(dict.fromkeys([*self.files.get(part.file, []), name]))
             except ValueError:
                 self.take_whole(part.file)
 
@@ -94,10 +95,25 @@ def _complete(earlier: Chapter, filled: Filled, improved_later: set[str | None],
             filled.take_whole(name)
     report = grade(earlier, filled.package, start=start)
     for task in [task_report.task for task_report in report.tasks if task_report.status != "passed"]:
-        answers = [part.region.answer() for part in task.parts]
-        if task.id in improved_later:  # to be improved later on: for now as the chapter's text has it
-            answers = texts.solution(read_source(earlier.text), task.id)
-        filled.answer(task, answers)
+        filled.answer(task, *_answers(earlier, task, task.id in improved_later))
     if not report.passed and not grade(earlier, filled.package, start=start).passed:
         for name in earlier.files:  # the mistake is in the given lines
             filled.take_whole(name)
+
+
+def _answers(chapter: Chapter, task: Task, improved_later: bool) -> tuple[list[str], str]:
+    """The answers to a task, a text for each place, and the task's name for the report.
+
+    One that a later chapter improves is for now as its own text has it. Where the text has no solution, as one with
+    other headings, the final form is taken, and that is said.
+    """
+    final = [part.region.answer() for part in task.parts]
+    if not improved_later:
+        return final, task.id
+    try:
+        bodies = texts.solution(read_source(chapter.text), task.id)
+    except CourseError:
+        bodies = []
+    if len(bodies) != len(final):
+        return final, f"{task.id} (in its final form: chapters/{chapter.slug}.md has no Solution for it)"
+    return bodies, task.id

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from grading.course import chapters as course
-from grading.course.chapters import GraderError
+from grading.course.errors import GraderError
 from grading.runner.gradable import problem_in
 from grading.tutor import memory, screen
 from grading.verdict.judge import grade

@@ -4,7 +4,8 @@ import ast
 import textwrap
 
 from grading.course import texts
-from grading.course.chapters import Part, Task, reference
+from grading.course.chapters import Chapter, Part, Task, reference
+from grading.course.errors import CourseError
 from grading.course.files import read_source
 from grading.course.regions import find_definition
 from grading.tutor import screen
@@ -30,7 +31,7 @@ def show(report: Report) -> None:
         screen.say()
         screen.say((" What PyTorch does", "bold"))
         screen.say()
-        for block in texts.section(read_source(report.chapter.text), "What PyTorch does").split("\n\n"):
+        for block in _what_pytorch_does(report.chapter).split("\n\n"):
             screen.paragraph(" ".join(block.split()))
     screen.say()
     screen.say(f" Yours beside it: python grader.py diff {report.asked}")
@@ -51,6 +52,14 @@ def _show_part(part: Part, shown: set[tuple[str, str]]) -> None:
     screen.say()
     for line in _source(part, definition):
         screen.say("      ", line)
+
+
+def _what_pytorch_does(chapter: Chapter) -> str:
+    """The text's own section. Where it has another heading, as in a translation, that is said and nothing breaks."""
+    try:
+        return texts.section(read_source(chapter.text), "What PyTorch does")
+    except CourseError as error:
+        return f"Not shown: {error.message} Read chapters/{chapter.slug}.md itself."
 
 
 def _source(part: Part, definition: str) -> list[str]:

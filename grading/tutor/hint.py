@@ -12,6 +12,8 @@ def show(chapter: Chapter, task: Task, number: str | None = None) -> None:
     Raises LookupError if there is no such hint.
     """
     rungs = texts.ladder(read_source(chapter.text), task.id)
+    if not rungs:
+        raise LookupError(f"chapters/{chapter.slug}.md has no hints for {task.id}: each is a <details> in its section")
     shown = memory.recall("hints")
     if number is None:
         wanted = min(int(shown.get(task.id, 0)) + 1, len(rungs))

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from grading.course.chapters import Chapter, GraderError, Task, chapters
+from grading.course.chapters import Chapter, Task, chapters
+from grading.course.errors import GraderError
 from grading.runner import launch, warm
 from grading.runner.launch import Process
 from grading.runner.stage import temporary_folder

@@ -30,13 +30,14 @@ class EditedTests:
     def __init__(self, chapter: Chapter):
         names = [str(path) for path in (chapter.tests, TESTS / "_helpers.py", TESTS / "_canaries.py")]
         # Without a lock: a check at the wrong moment must not make a learner's own git command fail.
-        command = ["git", "--no-optional-locks", "-C", str(ROOT), "status", "--porcelain", "--", *names]
+        command = ["git", "--no-optional-locks", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no"]
         self.git: subprocess.Popen[bytes] | None = None
         with contextlib.suppress(OSError):  # there is no git here
-            self.git = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.git = subprocess.Popen([*command, "--", *names], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def notes(self) -> list[str]:
         if self.git is None:
             return []
-        names = [line[3:] for line in self.git.communicate()[0].decode("utf-8", "replace").splitlines()]
+        lines = self.git.communicate()[0].decode("utf-8", "replace").splitlines()
+        names = [line[3:] for line in lines if not line.startswith("A")]  # new, and added already: not edited
         return [f"{name} has been edited: this is not the course's own check. See git diff {name}" for name in names]

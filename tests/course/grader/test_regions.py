@@ -7,6 +7,7 @@ import pytest
 
 from grading.course.chapters import REFERENCE, chapters
 from grading.course.compose import fill, put, without_answers
+from grading.course.errors import CourseError
 from grading.course.files import read_source
 from grading.course.regions import body_source, find_regions, is_stub, locate
 from grading.course.stubs import stub_tree
@@ -170,9 +171,9 @@ def test_an_empty_file_gets_the_whole_skeleton():
 
 
 def test_a_task_comment_in_the_wrong_place_is_an_error():
-    with pytest.raises(ValueError, match="does not stand directly"):
+    with pytest.raises(CourseError, match="does not stand directly"):
         find_regions("if True:\n    # 01.1: nowhere\n    pass\n")
-    with pytest.raises(ValueError, match="nothing follows"):
+    with pytest.raises(CourseError, match="Nothing follows"):
         find_regions("def f():\n    # 01.1: no statement\n    def g():\n        # 01.2: here\n        pass\n")
 
 

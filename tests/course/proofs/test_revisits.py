@@ -8,6 +8,7 @@ import pytest
 from grading.authoring.corpora import answers, put_answer
 from grading.course import chapters as course
 from grading.course import texts
+from grading.course.errors import CourseError
 from grading.course.files import read_source
 from grading.runner import stage
 from tests.course.conftest import follow_the_texts, grade
@@ -135,5 +136,5 @@ def test_checks_that_do_not_fit_the_text_are_refused(tmp_path, monkeypatch):
     for old, new in (('"09.7", revisits="02.3"', '"09.7"'), ('"09.1"', '"09.1", revisits="02.3"')):
         (tmp_path / CHAPTER.tests.name).write_text(source.replace(old, new), encoding="utf-8")
         chapter = course.Chapter(CHAPTER.number, CHAPTER.slug, CHAPTER.title, CHAPTER.tasks)
-        with pytest.raises(ValueError, match=f"unknown tasks: .*{old[1:5]}"):
+        with pytest.raises(CourseError, match=f"belongs to task {old[1:5]}.*, which chapter 09 does not have"):
             chapter.checks  # noqa: B018

@@ -8,22 +8,14 @@ from grading.course.regions import (
     Region,
     definition,
     find_definition,
-    find_regions,
     first_line,
     indent_of,
     is_docstring,
     last_line,
     locate,
     parsed,
+    splice,
 )
-
-
-def without_answers(source: str) -> str:
-    """A reference source with every task's answer replaced by its TODO."""
-    for region in reversed(find_regions(source)):
-        indented = textwrap.indent(region.stub(), " " * region.indent)
-        source = _splice(source, region.line, region.last, indented)
-    return source
 
 
 def fill(source: str, region: Region, text: str) -> str:
@@ -31,7 +23,7 @@ def fill(source: str, region: Region, text: str) -> str:
     block = locate(source, region)
     if block is None:
         raise ValueError(f"task {region.task} is not found in {region.qualname}")
-    return _splice(source, block.first, block.last, _indented(text, block.indent))
+    return splice(source, block.first, block.last, _indented(text, block.indent))
 
 
 def put(source: str, region: Region, text: str, skeleton: str) -> str:
@@ -60,11 +52,11 @@ def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
     wanted = _source_of(donor, definition(donor_tree, path[:depth]))
     found = find_definition(tree, path[:depth])
     if found is not None:
-        return _splice(source, first_line(found), last_line(found), _indented(wanted, indent_of(source, found)))
+        return splice(source, first_line(found), last_line(found), _indented(wanted, indent_of(source, found)))
     owner = find_definition(tree, path[: depth - 1]) if depth > 1 else None
     if isinstance(owner, ast.ClassDef):
         method = _indented(wanted, indent_of(source, owner.body[0]))
-        return _splice(source, last_line(owner) + 1, last_line(owner), f"\n{method}")
+        return splice(source, last_line(owner) + 1, last_line(owner), f"\n{method}")
     whole = _source_of(donor, definition(donor_tree, path[:1]))
     return f"{source.rstrip()}\n\n\n{whole}"
 
@@ -81,7 +73,7 @@ def raising(source: str, region: Region) -> str:
     body = [statement for statement in function.body if not is_docstring(statement)]
     raised = _indented(f'raise NotImplementedError("TODO {region.task}")\n', indent_of(source, body[0]))
     line = first_line(body[0])
-    return _splice(source, line, line - 1, raised)
+    return splice(source, line, line - 1, raised)
 
 
 def _indented(text: str, indent: str) -> str:
@@ -90,8 +82,3 @@ def _indented(text: str, indent: str) -> str:
 
 def _source_of(source: str, node: Definition) -> str:
     return "\n".join(source.split("\n")[first_line(node) - 1 : last_line(node)]) + "\n"
-
-
-def _splice(source: str, first: int, last: int, text: str) -> str:
-    lines = source.split("\n")
-    return "\n".join(lines[: first - 1] + text.rstrip("\n").split("\n") + lines[last:])

@@ -108,6 +108,14 @@ def _region_below(source: str, line: int, column: int, task: str, headed: list[i
     )
 
 
+def without_answers(source: str) -> str:
+    """A reference source with every task's answer replaced by its TODO."""
+    for region in reversed(find_regions(source)):
+        indented = textwrap.indent(region.stub(), " " * region.indent)
+        source = splice(source, region.line, region.last, indented)
+    return source
+
+
 @lru_cache(maxsize=256)
 def locate(source: str, region: Region) -> Block | None:
     """Find a region in a learner's source, whether or not its comment is still there.
@@ -287,3 +295,9 @@ def indent_of(source: str, statement: ast.stmt) -> str:
 def _is_comment_at(line: str, column: int) -> bool:
     stripped = line.lstrip()
     return stripped.startswith("#") and len(line) - len(stripped) >= column
+
+
+def splice(source: str, first: int, last: int, text: str) -> str:
+    """A source with other text in place of the lines first..last."""
+    lines = source.split("\n")
+    return "\n".join(lines[: first - 1] + text.rstrip("\n").split("\n") + lines[last:])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from grading.course.chapters import reference
-from grading.course.compose import without_answers
+from grading.course.regions import without_answers
 
 
 @lru_cache(maxsize=1)

@@ -18,6 +18,7 @@ FIELDS: dict[str, type] = {  # of any event; one that is missing is empty
     "output": str,
     "duration": float,
 }
+FORGED = b'{"event": "tampered", "message": "The tested code wrote where only checks write."}'
 NAMES = {"ready", "imported", "import failed", "start", "end", "exit", "tampered", "finished"}
 
 
@@ -37,6 +38,11 @@ class Event:
     frames: tuple[Place, ...] = ()  # the lines of the package that an exception passed through, the innermost last
     output: str = ""  # what the test has printed
     duration: float = 0.0  # seconds
+
+
+def read(lines: list[bytes]) -> list[Event]:
+    """The events in what a child has told, in order."""
+    return [event for event in map(parsed, lines) if event is not None]
 
 
 def parsed(line: bytes) -> Event | None:

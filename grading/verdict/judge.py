@@ -117,7 +117,7 @@ def _explain_todo(task: Task, result: Result, todo: str, to_write: bool) -> None
         result.message = f"the code of {task.revisits} still has its earlier form"
     elif todo == task.id and not to_write:
         result.diagnosis = LEFTOVER
-    elif order(todo) > order(task.id):
+    elif todo != task.id and order(todo) > order(task.id):
         result.diagnosis = f"{todo} comes after {task.id}. Write it first, or do without it here."
 
 

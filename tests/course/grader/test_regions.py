@@ -6,10 +6,10 @@ import textwrap
 import pytest
 
 from grading.course.chapters import REFERENCE, chapters
-from grading.course.compose import fill, put, without_answers
+from grading.course.compose import fill, put
 from grading.course.errors import CourseError
 from grading.course.files import read_source
-from grading.course.regions import body_source, find_regions, is_stub, locate
+from grading.course.regions import body_source, find_regions, is_stub, locate, without_answers
 from grading.course.stubs import stub_tree
 
 REFERENCE_CODE = textwrap.dedent(

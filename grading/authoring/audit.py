@@ -110,15 +110,15 @@ def _passes(stage: Stage, checks: list[Check]) -> bool:
 
 def equivalents() -> set[tuple[str, str, str]]:
     """Task, lines and new lines of every mutant that is listed as being as right as the reference."""
-    found = set()
+    listed = set()
     for section in re.split(r"^## ", read_source(EQUIVALENT), flags=re.MULTILINE)[1:]:
         task = section.split()[0]
         for block in re.findall(r"^```diff\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
             old, new = (
                 "\n".join(line[2:] for line in block.splitlines() if line.startswith(sign)) for sign in ("-", "+")
             )
-            found.add((task, old, new))
-    return found
+            listed.add((task, old, new))
+    return listed
 
 
 def key(mutant: Mutant) -> tuple[str, str, str]:
@@ -135,24 +135,24 @@ class Figures:
 
     @property
     def equivalent(self) -> list[Verdict]:
-        return [one for one in self.verdicts if key(one.mutant) in self.listed]
+        return [verdict for verdict in self.verdicts if key(verdict.mutant) in self.listed]
 
     @property
     def real(self) -> list[Verdict]:
-        return [one for one in self.verdicts if key(one.mutant) not in self.listed]
+        return [verdict for verdict in self.verdicts if key(verdict.mutant) not in self.listed]
 
     @property
     def survivors(self) -> list[Mutant]:
-        return [one.mutant for one in self.real if one.caught_by == SURVIVED]
+        return [verdict.mutant for verdict in self.real if verdict.caught_by == SURVIVED]
 
     @property
     def stale(self) -> list[Mutant]:
         """Listed as equivalent, and caught."""
-        return [one.mutant for one in self.equivalent if one.caught_by != SURVIVED]
+        return [verdict.mutant for verdict in self.equivalent if verdict.caught_by != SURVIVED]
 
     def row(self) -> str:
-        plain = sum(one.caught_by in MILESTONES for one in self.real)
-        caught = sum(one.caught_by != SURVIVED for one in self.real)
+        plain = sum(verdict.caught_by in MILESTONES for verdict in self.real)
+        caught = sum(verdict.caught_by != SURVIVED for verdict in self.real)
         share = [f"{100 * count / max(len(self.real), 1):.1f} %" for count in (plain, caught)]
         return f"| {self.name} | {len(self.verdicts)} | {len(self.equivalent)} | {share[0]} | {share[1]} |"
 
@@ -168,24 +168,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     wanted = [find_chapter(name) for name in options.chapter] or list(chapters())
     listed = frozenset(equivalents())
-    found, complaints = [], []
+    done, complaints = [], []
     for chapter in wanted:
         mutants = [mutant for task in chapter.tasks for mutant in mutants_of(task)]
         figures = Figures(chapter.number, tuple(audit(chapter, mutants)), listed)
-        found.append(figures)
+        done.append(figures)
         print(figures.row(), flush=True)
         complaints += [f"not caught: {mutant}" for mutant in figures.survivors]
         complaints += [f"listed as equivalent, but caught: {mutant}" for mutant in figures.stale]
         complaints += [
-            f"only --goal catches: {one.mutant}" for one in figures.real if one.caught_by == GOAL and not options.write
+            f"only --goal catches: {verdict.mutant}"
+            for verdict in figures.real
+            if verdict.caught_by == GOAL and not options.write
         ]
-    total = Figures("all", tuple(one for figures in found for one in figures.verdicts), listed)
-    gone = {one for one in listed if one[0][:2] in {c.number for c in wanted}} - {key(v.mutant) for v in total.verdicts}
-    complaints += [f"listed as equivalent, but there is no such mutant: {one}" for one in sorted(gone)]
+    total = Figures("all", tuple(verdict for figures in done for verdict in figures.verdicts), listed)
+    numbers, made = {chapter.number for chapter in wanted}, {key(verdict.mutant) for verdict in total.verdicts}
+    gone = {mutant for mutant in listed if mutant[0][:2] in numbers} - made
+    complaints += [f"listed as equivalent, but there is no such mutant: {mutant}" for mutant in sorted(gone)]
     print(total.row())
     print("\n".join(complaints))
     if options.write:
-        rows = "\n".join(figures.row() for figures in [*found, total])
+        rows = "\n".join(figures.row() for figures in [*done, total])
         FIGURES.write_text(INTRODUCTION + f"{HEADING}\n{rows}\n", encoding="utf-8")
     return int(bool(total.survivors or total.stale or gone))
 

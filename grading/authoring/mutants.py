@@ -68,7 +68,7 @@ class Mutant:
 
 def mutants_of(task: Task) -> list[Mutant]:
     """Every mutant of a task, no two the same, in the order of its lines. None of a task that goes back to another."""
-    found = []
+    mutants = []
     for part in () if task.revisits else task.parts:
         body = _without_comments(part.region.body)
         tree = ast.parse(body)
@@ -82,8 +82,8 @@ def mutants_of(task: Task) -> list[Mutant]:
                 continue
             if dump not in known:
                 known.add(dump)
-                found.append(Mutant(task.id, part, *_difference(body, mutated), mutated))
-    return found
+                mutants.append(Mutant(task.id, part, *_difference(body, mutated), mutated))
+    return mutants
 
 
 class _Source:

@@ -64,23 +64,23 @@ def of_chapter(chapter: course.Chapter) -> Iterator[tuple[str, Any]]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
         *before, last = ast.parse(block.code).body
-        found = behind(text, block)
+        place = behind(text, block)
         with contextlib.redirect_stdout(None):
-            if not found:
+            if not place:
                 exec(block.code, namespace)
                 continue
             if not isinstance(last, ast.Expr):
                 raise ValueError(f"{chapter.text.name}, line {block.line}: the last line of this cell shows no picture")
             exec(compile(ast.Module(before, []), chapter.text.name, "exec"), namespace)
             value = eval(compile(ast.Expression(last.value), chapter.text.name, "eval"), namespace)
-        yield found, value
+        yield place, value
 
 
 def behind(text: str, block: texts.Listing) -> str | None:
     """The image, or the block in Mermaid's language, that follows a cell of a chapter."""
     rest = text.split("\n")[block.line + block.code.count("\n") + 1 :]
-    found = FOLLOWS.match("\n".join(rest))
-    return found and found.group(1)
+    match = FOLLOWS.match("\n".join(rest))
+    return match and match.group(1)
 
 
 def draw_chapter(chapter: course.Chapter) -> list[Path]:

@@ -53,9 +53,9 @@ def verify() -> bool:
     others = [name for name in others if name not in CLAIMS]
     for files, claims in [*(([name], claims) for name, claims in CLAIMS.items()), (others, {"": REST})]:
         outcomes = _run([COURSE / name for name in files], "--all")  # whatever the tables of verdicts say
-        for claim, found in _by_claim(claims, outcomes):
-            show(claim, found, total=_total(claim, outcomes, found))
-            failed += [one.name for one in found if one.status == "failed"]
+        for claim, own in _by_claim(claims, outcomes):
+            show(claim, own, total=_total(claim, outcomes, own))
+            failed += [outcome.name for outcome in own if outcome.status == "failed"]
     screen.say()
     for name in failed:
         screen.say("  ", ("failed", "bold red"), f"  {name}")
@@ -64,9 +64,9 @@ def verify() -> bool:
 
 def show(claim: str, outcomes: list[Outcome], total: int) -> None:
     """A line of the table: how many of how many, and whether that is all of them."""
-    passed = sum(one.status == "passed" for one in outcomes)
-    broken = not outcomes or any(one.status == "failed" for one in outcomes)
-    skipped = sum(one.status == "skipped" for one in outcomes)
+    passed = sum(outcome.status == "passed" for outcome in outcomes)
+    broken = not outcomes or any(outcome.status == "failed" for outcome in outcomes)
+    skipped = sum(outcome.status == "skipped" for outcome in outcomes)
     label = ("failed    ", "bold red") if broken else ("passed    ", "green")
     note = f", {skipped} skipped" if skipped else ""
     screen.say("  ", label, claim.ljust(48), f"{passed} of {total - skipped}{note}")
@@ -76,15 +76,15 @@ def _by_claim(claims: dict[str, str], outcomes: list[Outcome]) -> Iterator[tuple
     """The outcomes that belong to each claim: to the first whose words a test's name begins with."""
     left = outcomes
     for words, claim in claims.items():
-        yield claim, [one for one in left if one.name.startswith(words)]
-        left = [one for one in left if not one.name.startswith(words)]
+        yield claim, [outcome for outcome in left if outcome.name.startswith(words)]
+        left = [outcome for outcome in left if not outcome.name.startswith(words)]
 
 
-def _total(claim: str, outcomes: list[Outcome], found: list[Outcome]) -> int:
+def _total(claim: str, outcomes: list[Outcome], own: list[Outcome]) -> int:
     """Of how many? A mistake whose diagnosis names nothing yet has no test of its name, and counts all the same."""
     if claim == "known mistakes named":
-        return sum(one.name.startswith("test_a_mistake_fails") for one in outcomes)
-    return len(found)
+        return sum(outcome.name.startswith("test_a_mistake_fails") for outcome in outcomes)
+    return len(own)
 
 
 def _run(files: list[Path], *options: str) -> list[Outcome]:

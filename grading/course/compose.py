@@ -50,9 +50,9 @@ def _composed(source: str, region: Region, text: str, skeleton: str) -> str:
     path = region.qualname.split(".")
     depth = _depth_of_function(donor_tree, path)  # what gets exchanged
     wanted = _source_of(donor, definition(donor_tree, path[:depth]))
-    found = find_definition(tree, path[:depth])
-    if found is not None:
-        return splice(source, first_line(found), last_line(found), _indented(wanted, indent_of(source, found)))
+    theirs = find_definition(tree, path[:depth])
+    if theirs is not None:
+        return splice(source, first_line(theirs), last_line(theirs), _indented(wanted, indent_of(source, theirs)))
     owner = find_definition(tree, path[: depth - 1]) if depth > 1 else None
     if isinstance(owner, ast.ClassDef):
         method = _indented(wanted, indent_of(source, owner.body[0]))

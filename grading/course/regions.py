@@ -164,21 +164,21 @@ def dump(node: ast.AST) -> str:
 
 def find_definition(tree: ast.AST, path: list[str]) -> Definition | None:
     """Return the class or function of that qualified name; the last one, where there are several."""
-    found: Definition | None = None
+    node: Definition | None = None
     for name in path:
-        inside = [child for child in _definitions(found or tree) if child.name == name]
+        inside = [child for child in _definitions(node or tree) if child.name == name]
         if not inside:
             return None
-        found = inside[-1]
-    return found
+        node = inside[-1]
+    return node
 
 
 def definition(tree: ast.AST, path: list[str]) -> Definition:
     """What `find_definition` returns, where it is known to be there. Raises LookupError otherwise."""
-    found = find_definition(tree, path)
-    if found is None:
+    node = find_definition(tree, path)
+    if node is None:
         raise LookupError(f"there is no {'.'.join(path)}")
-    return found
+    return node
 
 
 def definition_line(source: str, qualname: str) -> int | None:
@@ -186,9 +186,9 @@ def definition_line(source: str, qualname: str) -> int | None:
     tree = parsed(source)
     path = qualname.split(".")
     for length in range(len(path), 0, -1):
-        found = find_definition(tree, path[:length])
-        if found is not None:
-            return found.lineno
+        node = find_definition(tree, path[:length])
+        if node is not None:
+            return node.lineno
     return None
 
 
@@ -219,15 +219,15 @@ def parsed(source: str) -> ast.Module:
 @lru_cache(maxsize=64)
 def _task_comments(source: str) -> list[tuple[int, int, str]]:
     """(line, column, task) of every task comment that has a line to itself and does not stand inside a string."""
-    found = []
+    comments = []
     for number, line in enumerate(source.split("\n"), 1):
         match = TASK_COMMENT.match(line.strip())
         if match:
-            found.append((number, len(line) - len(line.lstrip()), match.group(1)))
-    if not found:
+            comments.append((number, len(line) - len(line.lstrip()), match.group(1)))
+    if not comments:
         return []
     texts = [node for node in ast.walk(parsed(source)) if isinstance(node, ast.Constant | ast.JoinedStr)]
-    return [one for one in found if not any(text.lineno <= one[0] <= last_line(text) for text in texts)]
+    return [comment for comment in comments if not any(text.lineno <= comment[0] <= last_line(text) for text in texts)]
 
 
 def _definitions(node: ast.AST) -> Iterator[Definition]:

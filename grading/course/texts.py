@@ -45,9 +45,9 @@ def outline(text: str) -> tuple[str, list[Heading]]:
     if match is None:
         raise CourseError('The text has no heading with the chapter\'s number and title, such as "# 02 Autograd".')
     headings = []
-    for found in TASK_HEADING.finditer(text):
-        back, line = BACK_TO.match(found[2]), text.count("\n", 0, found.start()) + 1
-        headings.append(Heading(found[1], found[2].strip(), line, back[1] if back else None))
+    for heading in TASK_HEADING.finditer(text):
+        back, line = BACK_TO.match(heading[2]), text.count("\n", 0, heading.start()) + 1
+        headings.append(Heading(heading[1], heading[2].strip(), line, back[1] if back else None))
     return match[1].strip(), headings
 
 

@@ -97,26 +97,26 @@ def _part(words: list[str]) -> tuple[str, Part]:
     if not words or not re.fullmatch(r"[0-9]+\.[0-9]+", words[0]):
         raise Stop("Which task is this? Write its number: %%task 02.2")
     try:
-        _, found = find_task(words[0])
+        _, wanted = find_task(words[0])
     except LookupError as error:
         raise Stop(error.args[0]) from None
-    places = _places(found)
+    places = _places(wanted)
     if len(places) == 1 and len(words) == 1:
-        return found.id, found.parts[0]
+        return wanted.id, wanted.parts[0]
     if len(words) == 2 and words[1] in places:
-        return found.id, places[words[1]]
+        return wanted.id, places[words[1]]
     if len(places) == 1:
-        raise Stop(f"Only the number of the task stands behind %%task: %%task {found.id}")
-    choice = "\n".join(f"%%task {found.id} {place}" for place in places)
-    raise Stop(f"Task {found.id} has {len(places)} places, each with a cell of its own:\n{choice}")
+        raise Stop(f"Only the number of the task stands behind %%task: %%task {wanted.id}")
+    choice = "\n".join(f"%%task {wanted.id} {place}" for place in places)
+    raise Stop(f"Task {wanted.id} has {len(places)} places, each with a cell of its own:\n{choice}")
 
 
-def _places(found: Task) -> dict[str, Part]:
+def _places(wanted: Task) -> dict[str, Part]:
     """A task's places by the name of their function: "exp", or "Adam.update" where "update" is not enough."""
-    names = [[name for name in part.region.qualname.split(".") if name != "_backward"] for part in found.parts]
+    names = [[name for name in part.region.qualname.split(".") if name != "_backward"] for part in wanted.parts]
     lasts = [name[-1] for name in names]
     short = len(set(lasts)) == len(lasts)
-    return {last if short else ".".join(name): part for last, name, part in zip(lasts, names, found.parts)}
+    return {last if short else ".".join(name): part for last, name, part in zip(lasts, names, wanted.parts)}
 
 
 def _composed(part: Part, cell: str) -> tuple[str, str]:

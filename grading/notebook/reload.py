@@ -58,14 +58,14 @@ class Follower:
     def _modules(self) -> dict[str, tuple[ModuleType, Path]]:
         """The package's modules and their files by name, in the order of their import; the package comes last."""
         package = self.folder.name
-        found = {}
+        modules = {}
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if name.partition(".")[0] == package and file and Path(file).is_relative_to(self.folder):
-                found[name] = module, Path(file)
-        if package in found:
-            found[package] = found.pop(package)
-        return found
+                modules[name] = module, Path(file)
+        if package in modules:
+            modules[package] = modules.pop(package)
+        return modules
 
 
 def renew(module: ModuleType, source: str) -> list[str]:

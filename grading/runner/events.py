@@ -48,17 +48,17 @@ def read(lines: list[bytes]) -> list[Event]:
 def parsed(line: bytes) -> Event | None:
     """An event of the child's, or None for anything else: whatever that was meant to be, it is not a pass."""
     try:
-        found = json.loads(line)
+        said = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("event") not in NAMES:
+    if not isinstance(said, dict) or said.get("event") not in NAMES:
         return None
-    fields: dict[str, Any] = {name: found.get(name, kind()) for name, kind in FIELDS.items()}
-    frames = found.get("frames", [])
+    fields: dict[str, Any] = {name: said.get(name, kind()) for name, kind in FIELDS.items()}
+    frames = said.get("frames", [])
     if not isinstance(frames, list) or not all(isinstance(fields[name], kind) for name, kind in FIELDS.items()):
         return None
     places = tuple(place for frame in frames if (place := _place(frame)) is not None)
-    return Event(found["event"], frames=places, **fields)
+    return Event(said["event"], frames=places, **fields)
 
 
 def _place(frame: object) -> Place | None:

@@ -57,11 +57,11 @@ def run(stage: Stage, checks: list[Check], timeout: float, start: Start) -> Run:
     token = secrets.token_hex(16)  # what does not begin with it was not written by the child
     child = start(_config(stage, names, timeout, token))
     try:
-        found, stderr, over_time = _collect(child, token, timeout, START_LIMIT + (timeout + GRACE) * (len(names) + 1))
+        told, stderr, over_time = _collect(child, token, timeout, START_LIMIT + (timeout + GRACE) * (len(names) + 1))
     finally:  # also where the grader is interrupted
         end(child)
     status = child.returncode if child.returncode is not None else -1
-    return outcomes_of(Record(found, stderr, status, over_time, str(stage.folder / "meintorch")), names, timeout)
+    return outcomes_of(Record(told, stderr, status, over_time, str(stage.folder / "meintorch")), names, timeout)
 
 
 def _config(stage: Stage, names: list[str], timeout: float, token: str) -> dict[str, Any]:

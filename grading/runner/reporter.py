@@ -172,7 +172,7 @@ def in_the_learners_words(error: BaseException, message: str) -> str:
     names = {value: name for value, name in names.items() if type(value) in FROM_CODE and is_of_tests(value)}
     for value, name in names.items():
         if isinstance(value, type):  # as what it stands in for
-            base = next(one for one in value.__mro__ if not is_of_tests(one))
+            base = next(base_class for base_class in value.__mro__ if not is_of_tests(base_class))
             known_as = "stand-in" if base is object else base.__name__
             message = re.sub(rf"\b{value.__name__}(?=\.\w+\(\))|(?<='){value.__name__}(?=' object)", known_as, message)
         else:  # as what it is called in the package, where it was lent to that

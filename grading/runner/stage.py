@@ -91,14 +91,14 @@ def given_files(chapter: Chapter) -> dict[str, bytes]:
 
 def package_files(package: Path) -> dict[str, Path]:
     """The regular Python files of a package, by their path within it. Links are left out."""
-    found = {}
+    paths = {}
     for folder, folders, files in os.walk(package):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
         for name in sorted(files):
             path = Path(folder) / name
             if path.suffix == ".py" and path.is_file() and not path.is_symlink():
-                found[path.relative_to(package).as_posix()] = path
-    return found
+                paths[path.relative_to(package).as_posix()] = path
+    return paths
 
 
 @contextlib.contextmanager

@@ -34,14 +34,14 @@ def examine() -> Iterator[tuple[str, str, str]]:
     complete = True
     for name, least in LIBRARIES.items():
         try:
-            found = version(name)
+            installed = version(name)
         except PackageNotFoundError:
             complete = False
             yield name, INSTALL, "not installed"
             continue
-        old = int(found.partition(".")[0]) < least
+        old = int(installed.partition(".")[0]) < least
         complete = complete and not old
-        yield name, f"Version {least} or newer is needed. {INSTALL}" if old else "", found
+        yield name, f"Version {least} or newer is needed. {INSTALL}" if old else "", installed
     yield _package()
     folder = memory.folder()
     inside = folder.parent == course.ROOT

@@ -24,7 +24,7 @@ class Row(NamedTuple):
 def rows(start: Start) -> list[Row]:
     """A row for every chapter."""
     remembered = memory.recall("map")
-    found = []
+    lines = []
     for chapter in chapters():
         digest = digest_of(chapter)
         known = remembered.get(chapter.number, {}).get(digest)
@@ -35,9 +35,9 @@ def rows(start: Start) -> list[Row]:
             # A test that took too long may have met a busy machine: that is not worth remembering.
             if not any(result.status in ("timeout", "crash", "error") for result in report.results.values()):
                 remembered[chapter.number] = {digest: known}
-        found.append(Row(chapter, *known))
+        lines.append(Row(chapter, *known))
     memory.remember("map", remembered)
-    return found
+    return lines
 
 
 def here(rows: list[Row]) -> Chapter | None:

@@ -213,6 +213,6 @@ def _beside(chapter: Chapter, task: Task | None, step: int) -> tuple[Chapter, Ta
     """The task or the chapter that comes `step` after this one, if there is one."""
     every: list[tuple[Chapter, Task | None]] = [(other, None) for other in chapters()]
     if task is not None:
-        every = [(other, one) for other in chapters() for one in other.tasks]
+        every = [(other, its_task) for other in chapters() for its_task in other.tasks]
     place = every.index((chapter, task)) + step
     return every[place] if 0 <= place < len(every) else None

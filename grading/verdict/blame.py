@@ -101,7 +101,9 @@ def _answers_needed(report: Report, trial: Trial, task: TaskReport, others: list
     if task.task.revisits and not passes(len(others)):
         return None  # the place that it goes back to is its own
     # Its quickest failure says where to look: with one answer fewer not even that passes. Mostly all pass with it.
-    failures = sorted((result for result in task.results if result.status != "passed"), key=lambda one: one.duration)
+    failures = sorted(
+        (result for result in task.results if result.status != "passed"), key=lambda result: result.duration
+    )
     needed = fewest(0, failures[0].name)
     if needed <= len(others) and len(failures) > 1 and not passes(needed):
         needed = fewest(needed)

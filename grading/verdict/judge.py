@@ -41,7 +41,7 @@ def grade_on(
 ) -> Report:
     """What `grade` does, with an empty folder for the stage."""
     asked = [task] if task else list(chapter.tasks)
-    checks = [check for check in chapter.checks if check.task in {one.id for one in asked}]
+    checks = [check for check in chapter.checks if check.task in {wanted_task.id for wanted_task in asked}]
     report = Report(chapter, task, checks=[check for check in checks if goal or not check.goal])
     edited_tests = EditedTests(chapter)
     staged = stage.build(folder, package, chapter)

@@ -55,7 +55,9 @@ def explain(report: Report, trial: Trial, results: dict[str, Result]) -> None:
     if not stopped:
         return
     tasks = {after[number][1] for number in stopped.values()}
-    frames = _frames_at_the_call(report.package, trial, [one for one in report.checks if one.name in stopped], tasks)
+    frames = _frames_at_the_call(
+        report.package, trial, [check for check in report.checks if check.name in stopped], tasks
+    )
     for name, number in stopped.items():
         result, (its_chapter, task) = results[name], after[number]
         result.status, result.kind = "failed", ""

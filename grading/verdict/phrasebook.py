@@ -62,16 +62,18 @@ class Spot:
 
     def names(self) -> list[str]:
         """What can be used at the answer's place: the arguments of the functions around it, and what is set there."""
-        tree, path, found = parsed(reference()[self.file]), self.part.region.qualname.split("."), []
+        tree, path, names = parsed(reference()[self.file]), self.part.region.qualname.split("."), []
         for length in range(1, len(path) + 1):
             around = find_definition(tree, path[:length])
             if isinstance(around, ast.FunctionDef):
-                found += [node.arg for node in ast.walk(around.args) if isinstance(node, ast.arg)]
+                names += [node.arg for node in ast.walk(around.args) if isinstance(node, ast.arg)]
                 given = around.body[: len(self.part.region.given) + 1] if length == len(path) else around.body
-                given = [one for one in given if one.lineno < self.part.region.line]
-                stored = [node for one in given if isinstance(one, ast.Assign) for node in ast.walk(one)]
-                found += [node.id for node in stored if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-        return list(dict.fromkeys(found))
+                given = [statement for statement in given if statement.lineno < self.part.region.line]
+                stored = [
+                    node for statement in given if isinstance(statement, ast.Assign) for node in ast.walk(statement)
+                ]
+                names += [node.id for node in stored if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        return list(dict.fromkeys(names))
 
 
 @lru_cache(maxsize=1)
@@ -134,7 +136,9 @@ def _of_name(name: str, spot: Spot | None) -> str:
         return f"`{name}` has to be imported: `from meintorch.{module} import {name}`, {place}."
     for (known, _), number in public_names().items():
         if known == name and number > spot.chapter:
-            tasks = {part.region.qualname: task.id for one in chapters() for task in one.tasks for part in task.parts}
+            tasks = {
+                part.region.qualname: task.id for chapter in chapters() for task in chapter.tasks for part in task.parts
+            }
             task = next((task for qualname, task in tasks.items() if qualname.partition(".")[0] == name), number)
             return later.coming(task, name, spot.chapter)
     there = spot.names()

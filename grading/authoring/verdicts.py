@@ -49,7 +49,8 @@ Entry = Answer | Hostile
 
 def entries(chapter: str) -> list[Entry]:
     """The entries of all corpora that are graded in a chapter."""
-    return [entry for entry in [*answers(), *hostile()] if entry.chapter == chapter]
+    everything: tuple[Entry, ...] = (*answers(), *hostile())
+    return [entry for entry in everything if entry.chapter == chapter]
 
 
 def table_of(chapter: str) -> Path:

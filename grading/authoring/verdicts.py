@@ -6,7 +6,8 @@ has: its own text; what is on the stage in its chapter (the reference up to it, 
 and their helpers); the rooms of the grader that a verdict comes from; the version of Python or of NumPy. Where nothing
 but the words have changed that an error is put into, right answers, which are shown no words, are not graded anew.
 
-Without --write it says how much is out of date, with exit status 1 if anything is.
+Where no chapter is named, the proofs that do not stand any more are gone through as well: see proofs.py. Without
+--write it says how much is out of date, with exit status 1 if anything is.
 """
 
 import argparse
@@ -35,6 +36,7 @@ from grading.runner.stage import temporary_folder
 
 TABLES = CORPORA / "verdicts"
 COMMAND = "python -m grading.authoring.verdicts --write"
+PROOFS_AGAIN = ["tests/course", "-m", "proof", "--keep", "-n", "2", "--dist", "worksteal", "-q"]
 SAMPLE = 20  # one of so many is graded anew, whatever the table says
 
 GRADING = course.ROOT / "grading"
@@ -73,7 +75,11 @@ def recorded(entry: Entry) -> Verdict | None:
 
 def is_in_the_sample(entry: Entry) -> bool:
     """Is it graded anew in any case? Another twentieth for every commit."""
-    return crc32(f"{_commit()} {_name(entry)}".encode()) % SAMPLE == 0
+    return is_drawn(_name(entry))
+
+
+def is_drawn(name: str) -> bool:
+    return crc32(f"{_commit()} {name}".encode()) % SAMPLE == 0
 
 
 def differs(recorded: Verdict, graded: Verdict) -> bool:
@@ -98,8 +104,8 @@ def complaint(entry: Entry, recorded: Verdict, graded: Verdict) -> str:
 def entry_key(entry: Entry) -> str:
     """The hash of all in an entry that can change what it gets. What it should get is not part of it."""
     if isinstance(entry, Hostile):
-        return _hash([entry.start, entry.change, entry.task, entry.code])
-    return _hash([entry.task, *entry.bodies, str(entry.goal)])
+        return hash_of([entry.start, entry.change, entry.task, entry.code])
+    return hash_of([entry.task, *entry.bodies, str(entry.goal)])
 
 
 @lru_cache(maxsize=16)
@@ -109,8 +115,8 @@ def keys(chapter: str) -> dict[str, str]:
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "numpy": ".".join(np.__version__.split(".")[:2]),
         "system": sys.platform,
-        "verdict": _hash([*_of_the_stage(chapter), *_of_the_grader()]),
-        "wording": _hash([*_meanings(GRADING / name for name in WORDING), *_titles()]),
+        "verdict": hash_of([*_of_the_stage(chapter), *_of_the_grader()]),
+        "wording": hash_of([*meanings(GRADING / name for name in WORDING), *_titles()]),
     }
 
 
@@ -121,14 +127,14 @@ def _of_the_stage(number: str) -> list[str]:
     with temporary_folder() as folder:
         stage.build(folder, course.REFERENCE, chapter)
         files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".pyc"]
-        return [*tasks, *_meanings(files, folder)]
+        return [*tasks, *meanings(files, folder)]
 
 
 @lru_cache(maxsize=1)
 def _of_the_grader() -> list[str]:
     left_out = {GRADING / name for name in (*WORDING, *WITHOUT_EFFECT)}
     files = {path for room in ROOMS for path in (GRADING / room).rglob("*.py")}
-    return _meanings([*sorted(files - left_out), GRADING / "authoring" / "corpora.py"])
+    return meanings([*sorted(files - left_out), GRADING / "authoring" / "corpora.py"])
 
 
 def _titles() -> list[str]:
@@ -136,22 +142,25 @@ def _titles() -> list[str]:
     return [f"{task.id} {task.title}" for chapter in course.chapters() for task in chapter.tasks]
 
 
-def _meanings(files: Iterable[Path], folder: Path = GRADING) -> list[str]:
-    """The names and contents of files. Of tests and of the grader without comments, which nothing depends on there."""
-    found = []
-    for path in files:
-        name, data = path.relative_to(folder).as_posix(), path.read_bytes()
-        if path.suffix != ".py":
-            text = hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
-        elif name.startswith("meintorch/"):  # comments say where a task is
-            text = as_source(data)
-        else:
-            text = ast.dump(ast.parse(as_source(data)))
-        found += [name, text]
-    return found
+def meanings(files: Iterable[Path], folder: Path = GRADING) -> list[str]:
+    """The names of files, as seen from a folder, and what is in them.
+
+    Of tests and of the grader without comments, on which nothing depends there.
+    """
+    named = [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in files]
+    return [text for name, data in named for text in (name, _meaning(name, data))]
 
 
-def _hash(texts: Iterable[str]) -> str:
+@lru_cache(maxsize=256)
+def _meaning(name: str, data: bytes) -> str:
+    if not name.endswith(".py"):
+        return hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+    if name.startswith("meintorch/"):  # comments say where a task is
+        return as_source(data)
+    return hash_of([ast.dump(ast.parse(as_source(data)))])
+
+
+def hash_of(texts: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -225,6 +234,12 @@ def _grade(entry: Entry) -> Verdict | None:
         return None
 
 
+def _write_proofs() -> int:
+    """Go through the proofs that do not stand any more, and keep those that are passed: see proofs.py."""
+    command = [sys.executable, "-m", "pytest", *PROOFS_AGAIN]
+    return subprocess.run(command, cwd=course.ROOT, check=False).returncode
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grading.authoring.verdicts", description=__doc__)
     parser.add_argument("chapter", nargs="*", help="02, or several; without, every chapter")
@@ -240,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ProcessPoolExecutor(os.cpu_count()) as pool:
             for chapter in wanted:
                 write(chapter, pool, options.all)
-        return 0
+        return 0 if options.chapter else _write_proofs()
     stale = {chapter: sum(recorded(entry) is None for entry in entries(chapter)) for chapter in wanted}
     for chapter, count in stale.items():
         print(f"{chapter}: {count} of {len(entries(chapter))} are out of date" if count else f"{chapter}: up to date")

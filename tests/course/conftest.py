@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grading.authoring import corpora, verdicts, write_stubs
+from grading.authoring import corpora, proofs, verdicts, write_stubs
 from grading.authoring.corpora import answered, put_answer
 from grading.course import chapters as course
 from grading.course import stubs, texts
@@ -28,7 +28,15 @@ importlib.import_module("meintorch")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help="grade every entry of the corpora, whatever the tables say")
+    parser.addoption("--all", action="store_true", help="grade and prove everything anew, whatever the tables say")
+    parser.addoption("--keep", action="store_true", help="write down which proofs have been passed")
+
+
+def pytest_configure(config):
+    option = config.option
+    if option.keep and (config.args, option.markexpr, option.keyword) != (["tests/course"], "proof", ""):
+        raise pytest.UsageError(f"--keep belongs to all proofs: {verdicts.COMMAND}")
+    config.addinivalue_line("markers", "proof(chapter): it stands while nothing has changed that it depends on")
 
 
 def pytest_collection_modifyitems(items):
@@ -37,13 +45,18 @@ def pytest_collection_modifyitems(items):
         raise pytest.UsageError(
             "tests/course tests the reference, the other tests your own package: run them one at a time"
         )
-    # The tests of an entry one after the other: the worker that grades it for one has it for the next.
+    # Tests that share something one after the other: the worker that has made it for one has it for the next.
     places: dict = {}
-    items.sort(key=lambda item: places.setdefault(_entry_of(item) or item.nodeid, len(places)))
+    items.sort(key=lambda item: places.setdefault(_shared_by(item) or item.nodeid, len(places)))
 
 
-def _entry_of(item):
-    return item.callspec.params["entry"] if "verdict_of" in item.fixturenames else None
+def _shared_by(item):
+    """The entry of a corpus that an item grades, or the chapter whose cells it runs."""
+    if "verdict_of" in item.fixturenames and hasattr(item, "callspec"):
+        return item.callspec.params["entry"]
+    for name in {"ran", "executed"} & set(item.fixturenames):
+        return name, item.callspec.params["chapter"].number
+    return None
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -139,7 +152,32 @@ def run_the_grader(folder: Path, *words, python: str = sys.executable, **options
     return subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False, **options)
 
 
-# The corpora
+# What need not be done again
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """A proof that still stands is passed. See grading/authoring/proofs.py."""
+    mark = pyfuncitem.get_closest_marker("proof")
+    if mark is None:
+        return None
+    number = mark.args[0] if mark.args else _chapter_of(pyfuncitem.callspec.params)
+    stands = not pyfuncitem.config.getoption("--all") and proofs.stands(pyfuncitem.nodeid, number)
+    pyfuncitem.user_properties.append(("proof", "that still stand" if stands else "gone through"))
+    return stands or None
+
+
+def _chapter_of(params: dict) -> str:
+    return params["chapter"].number if "chapter" in params else params["task"][:2]
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """With --keep: where every proof was passed, that is written down."""
+    config = session.config
+    if not config.getoption("--keep") or hasattr(config, "workerinput"):
+        return
+    if exitstatus == 0 and not config.pluginmanager.get_plugin("terminalreporter").stats.get("skipped"):
+        proofs.write()
 
 
 @pytest.fixture(scope="session")
@@ -177,9 +215,10 @@ def pytest_terminal_summary(terminalreporter):
     reports = [one for kind in ("passed", "failed") for one in terminalreporter.stats.get(kind, [])]
     _show_hostile(terminalreporter, [dict(one.user_properties) for one in reports])
     _show_rates(terminalreporter)
-    counts = Counter(value for one in reports for key, value in one.user_properties if key == "verdict")
+    properties = [item for one in reports for item in one.user_properties]
+    counts = Counter(f"{key}s {value}" for key, value in properties if key in ("verdict", "proof"))
     for kind, count in counts.items():
-        terminalreporter.write_line(f"verdicts {kind}: {count}")
+        terminalreporter.write_line(f"{kind}: {count}")
     if any("changed" in kind for kind in counts):
         terminalreporter.write_line(f"To have them in the tables: {verdicts.COMMAND}")
 

@@ -17,21 +17,27 @@ WRONG = [answer for answer in answers() if answer.kind == "wrong"]
 RIGHT = [answer for answer in answers() if answer.kind == "right"]
 
 
+def place(entry) -> str:
+    return f"tests/course/corpora/{entry.kind}/{course.find_chapter(entry.chapter).slug}.md, {entry}"
+
+
 @pytest.mark.parametrize("entry", WRONG, ids=str)
 def test_a_mistake_fails_at_its_own_task(entry, verdict_of):
     places = course.find_task(entry.task)[1].parts
     statuses = verdict_of(entry).statuses
-    assert statuses.pop(entry.task, "passed") == "failed"
+    status = statuses.pop(entry.task, "passed")
+    assert status == "failed", f"{place(entry)}: its task is {status}. A check is missing that this mistake fails."
     for other, status in statuses.items():
         if status == "todo":
             assert course.find_task(other)[1].parts == places, other  # it goes back to this very place later on
         else:
-            assert status == f"blocked {entry.task}", other
+            assert status == f"blocked {entry.task}", f"{place(entry)}: {other} fails as well, and should be blocked."
 
 
 @pytest.mark.parametrize("entry", [answer for answer in WRONG if answer.named], ids=str)
 def test_a_mistake_is_named(entry, verdict_of):
-    assert entry.named in verdict_of(entry).shown
+    shown = verdict_of(entry).shown
+    assert entry.named in shown, f"{place(entry)}: other words are shown than those behind `Named:`."
 
 
 def test_nine_of_ten_mistakes_are_named():
@@ -43,7 +49,7 @@ def test_nine_of_ten_mistakes_are_named():
 @pytest.mark.parametrize("entry", RIGHT, ids=str)
 def test_a_right_answer_passes_in_whatever_style(entry, verdict_of):
     verdict = verdict_of(entry)
-    assert verdict.outcome == "passed", verdict.shown
+    assert verdict.outcome == "passed", f"{place(entry)}: {verdict.outcome}, and it is right. {verdict.shown}"
 
 
 @pytest.mark.parametrize("chapter", course.chapters(), ids=lambda chapter: chapter.number)

@@ -18,8 +18,9 @@ def test_a_hostile_package_gets_its_answer(entry, verdict_of, record_property):
     record_property("hostile", (entry.name, entry.answer, verdict.outcome))
     kind, _, task = entry.answer.rpartition(" ")
     wanted = [f"{word} {task}" for word in kind.split(" or ")] if " or " in kind else [entry.answer]
-    assert verdict.outcome in wanted, verdict.shown
-    assert " ".join(entry.says.split()) in verdict.shown
+    place = f"tests/course/corpora/hostile, {entry}"
+    assert verdict.outcome in wanted, f"{place}: {verdict.outcome}. {verdict.shown}"
+    assert " ".join(entry.says.split()) in verdict.shown, f"{place}: other words are shown than those behind `Says:`."
 
 
 def test_there_are_at_least_forty():

@@ -8,6 +8,7 @@ from tests.course.conftest import grade
 EVERY_TASK = [task.id for chapter in chapters() for task in chapter.tasks]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
 def test_the_reference_passes_every_check_and_the_harder_suite(chapter):
     report = grade(chapter, REFERENCE, goal=True)
@@ -15,6 +16,7 @@ def test_the_reference_passes_every_check_and_the_harder_suite(chapter):
     assert report.score == report.max_score == len(chapter.checks)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
 def test_stubs_fail_every_check_for_the_reason_to_do(chapter, package):
     report = grade(chapter, package("stubs"), goal=True)
@@ -24,6 +26,7 @@ def test_stubs_fail_every_check_for_the_reason_to_do(chapter, package):
     assert report.score == 0
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("task", EVERY_TASK)
 def test_a_chapter_solved_but_for_one_task_says_which(task, package):
     chapter, asked = find_task(task)
@@ -38,6 +41,7 @@ def test_a_chapter_solved_but_for_one_task_says_which(task, package):
             assert one.status == "passed" or one.needs == (asked.revisits or task)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
 def test_every_task_can_be_checked_before_the_later_ones_exist(chapter, package):
     """Local rules first: of a chapter's tasks the first ones pass alone, in the order of the text."""

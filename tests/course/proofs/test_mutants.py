@@ -18,6 +18,7 @@ BY_CHAPTER = {chapter.number: [one for task in chapter.tasks for one in mutants_
 EVERY = [mutant for mutants in BY_CHAPTER.values() for mutant in mutants]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.number)
 def test_of_a_sample_every_mutant_is_caught_or_listed_as_equivalent(chapter):
     """Another sample whenever the chapter's tests have changed."""

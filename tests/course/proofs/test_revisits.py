@@ -62,6 +62,7 @@ def test_the_final_form_and_the_earlier_one_both_pass_in_the_earlier_chapter(goa
     assert grade(course.find_chapter("02"), final, goal=goal).passed
 
 
+@pytest.mark.proof("09")
 @pytest.mark.parametrize("answer", RIGHT, ids=str)
 def test_whatever_was_right_in_the_earlier_chapter_does_not_show_as_failed(answer, package):
     for found in grade(CHAPTER, package("reference", {answer.task: list(answer.bodies)})).tasks:

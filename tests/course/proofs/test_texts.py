@@ -80,6 +80,7 @@ def ran(tmp_path_factory):
     return lru_cache(lambda chapter: run_as_a_learner(chapter, tmp_path_factory.mktemp("learner")))
 
 
+@pytest.mark.proof
 @by_chapter
 def test_every_cell_runs_for_a_learner_who_has_come_to_it_and_every_result_is_right(chapter, ran):
     """What comes before it is answered, and nothing that comes after it."""
@@ -87,6 +88,7 @@ def test_every_cell_runs_for_a_learner_who_has_come_to_it_and_every_result_is_ri
     assert ran(chapter).results >= 10
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("chapter", WITH_PICTURES, ids=lambda chapter: chapter.number)
 def test_the_pictures_of_a_chapter_are_what_its_cells_draw(chapter, ran):
     """The words are compared, without their digits: the last digit of a training differs from machine to machine."""
@@ -143,6 +145,7 @@ def test_noted_results_are_compared_at_the_digits_shown():
     assert not agree("float64", "float32")
 
 
+@pytest.mark.proof
 @by_chapter
 def test_broken_code_in_the_text_fails_as_the_text_says(chapter, package, capsys):
     section = read_source(chapter.text).partition("\n## Break it\n")[2].partition("\n## ")[0]
@@ -159,6 +162,7 @@ def test_broken_code_in_the_text_fails_as_the_text_says(chapter, package, capsys
             assert " ".join(line.split()) in screen, (task, line, screen)
 
 
+@pytest.mark.proof
 @by_chapter
 def test_a_learner_who_follows_the_text_sees_one_line_after_the_other_turn(chapter, package):
     """From the stubs, each task filled with the text's own solution."""

@@ -43,6 +43,13 @@ python grader.py notebook 02  the chapter as a notebook (all: every chapter)
 python grader.py doctor       is this machine set up?
 python grader.py stubs        for maintainers: meintorch/ anew from solutions/
    --check                    only say whether the two fit each other
+python grader.py new 05.7 "Softplus"
+                              for maintainers: what a new task needs, its gaps
+                              marked (new 14 "Convolution": a new chapter;
+                              a second title is its first task's)
+python grader.py course-check 05
+                              for maintainers: what is missing in a chapter or
+                              does not fit (without a number: in any)
 python grader.py verify       for maintainers: all that proves the course
 
 Exit status: 0 all that was asked for passed, 1 not yet, 2 wrong usage,
@@ -104,13 +111,16 @@ def _commands() -> dict[str, tuple[Callable, set[str], str]]:
         "notebook": (_notebook, set(), "02"),
         "doctor": (_doctor, set(), ""),
         "stubs": (_stubs, {"check"}, ""),
+        "new": (_new, set(), '05.7 "Softplus"'),
+        "course-check": (_course_check, set(), "05"),
         "verify": (_verify, set(), ""),
     }
 
 
 CHECKING = {"package", "goal", "solution", "json", "format", "junitxml", "watch", "poll"}
 WATCHING = {"package", "goal", "solution", "watch", "poll"}
-WITHOUT_LIBRARIES = ("hint", "reset", "doctor", "stubs")
+WITHOUT_LIBRARIES = ("hint", "reset", "doctor", "stubs", "new")
+HOW_MANY = {"hint": (0, 2), "new": (2, 3), "course-check": (0, 1)}  # words that follow, where it is not one
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -134,7 +144,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         guess = " ".join(["python grader.py", *close, *rest]).replace("  ", " ")
         _wrong(f"There is no command {name!r}." + (f" Did you mean: {guess}" if close else ""))
     options.command, allowed, example = commands.get(name, (_check, CHECKING, ""))
-    least, most = (0, 2) if name == "hint" else (1, 1)
+    least, most = HOW_MANY.get(name, (1, 1))
+    if name == "new" and not least <= len(rest) <= most:
+        _wrong(f"new needs a number and a title: python grader.py new {example}")
     if example and not least <= len(rest) <= most:
         _wrong(f"{name} needs one chapter{'' if name == 'notebook' else ' or task'}: python grader.py {name} {example}")
     if rest and not example:
@@ -466,6 +478,24 @@ def _stubs(options: argparse.Namespace) -> int:
     from grading.authoring import write_stubs
 
     return write_stubs.main(options.check)
+
+
+def _new(options: argparse.Namespace) -> int:
+    from grading.authoring import new
+
+    try:
+        return new.main(*options.words[1:])
+    except new.Refused as error:
+        _wrong(f"{error}\nNothing was written.")
+
+
+def _course_check(options: argparse.Namespace) -> int:
+    from grading.authoring import check
+
+    try:
+        return check.main(None if options.name == "course-check" else options.name)
+    except LookupError as error:
+        _wrong(error.args[0])
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -44,6 +44,13 @@ python grader.py notebook 02  the chapter as a notebook (all: every chapter)
 python grader.py doctor       is this machine set up?
 python grader.py stubs        for maintainers: meintorch/ anew from solutions/
    --check                    only say whether the two fit each other
+python grader.py new 05.7 "Softplus"
+                              for maintainers: what a new task needs, its gaps
+                              marked (new 14 "Convolution": a new chapter;
+                              a second title is its first task's)
+python grader.py course-check 05
+                              for maintainers: what is missing in a chapter or
+                              does not fit (without a number: in any)
 python grader.py verify       for maintainers: all that proves the course
 
 Exit status: 0 all that was asked for passed, 1 not yet, 2 wrong usage,
@@ -123,6 +130,8 @@ def _commands() -> dict[str, Command]:
         "notebook": Command(commands.notebook, (), "02"),
         "doctor": Command(commands.doctor, checks=False),
         "stubs": Command(commands.stubs, ("check",), checks=False),
+        "new": Command(commands.new, (), '05.7 "Softplus"', most=3, least=2, checks=False),
+        "course-check": Command(commands.course_check, (), "05", least=0),
         "verify": Command(commands.verify),
     }
 
@@ -156,8 +165,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     _refuse_others(others, typed, bool(arguments) and typed != "map")
     options.words += [word for word in others if not word.startswith("-")]
     if command.example and not command.least <= len(options.words) <= command.most:
-        or_task = "" if typed == "notebook" else " or task"
-        wrong(f"{typed} needs one chapter{or_task}: python grader.py {typed} {command.example}")
+        what = {"notebook": "one chapter", "new": "a number and a title"}.get(typed, "one chapter or task")
+        wrong(f"{typed} needs {what}: python grader.py {typed} {command.example}")
     if options.words and not command.example:
         wrong(f"{typed} stands alone: python grader.py {typed}")
     options.name = options.words[0] if options.words else typed

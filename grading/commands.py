@@ -221,6 +221,24 @@ def stubs(options: argparse.Namespace) -> int:
     return write_stubs.main(bool(options.check))
 
 
+def new(options: argparse.Namespace) -> int:
+    from grading.authoring import new
+
+    try:
+        return new.main(*options.words)
+    except new.Refused as error:
+        wrong(f"{error}\nNothing was written.")
+
+
+def course_check(options: argparse.Namespace) -> int:
+    from grading.authoring import check
+
+    try:
+        return check.main(options.words[0] if options.words else None)
+    except LookupError as error:
+        wrong(error.args[0])
+
+
 def verify(options: argparse.Namespace) -> int:
     from grading.authoring.verify import verify
 

@@ -10,63 +10,35 @@ from functools import lru_cache
 import jupytext
 import pytest
 
-from grading.authoring import picture
+from grading.authoring import check, picture, readme_map
 from grading.authoring.corpora import put_answer
 from grading.cli import main
 from grading.course import chapters as course
 from grading.course import texts
 from grading.course.files import read_source
-from grading.verdict.sentences import sentence_of
 from tests.course.conftest import follow_the_texts, grade
 from tests.course.proofs.cells import agree, cells, run_as_a_learner, words
 
 CHAPTERS = course.chapters()
-EVERY_TASK = [task.id for chapter in CHAPTERS for task in chapter.tasks]
-SECTIONS = [
-    "The idea",
-    "The goal",
-    "Zero magic",
-    "The exercise",
-    "Check it",
-    "Break it",
-    "In goal mode",
-    "What PyTorch does",
-    "Next",
-]
-RUNGS = ["Hint 1 - the direction", "Hint 2 - more concrete", "Hint 3 - almost there", "Solution"]
 WITH_PICTURES = [chapter for chapter in CHAPTERS if picture.FOLLOWS.search(read_source(chapter.text))]
 
 by_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
-by_task = pytest.mark.parametrize("task", EVERY_TASK)
-
-
-def text_of(task: str) -> str:
-    return read_source(course.find_task(task)[0].text)
 
 
 @by_chapter
-def test_a_chapter_has_its_sections_in_order(chapter):
-    prose = texts.LISTING.sub("", read_source(chapter.text))
-    assert re.findall(r"^## (.+)$", prose, re.MULTILINE) == SECTIONS
-    assert re.findall(r"^# (.+)$", prose, re.MULTILINE) == [f"{chapter.number} {chapter.title}"]
-
-
-@by_task
-def test_a_task_has_a_ladder_of_three_hints_and_a_solution(task):
-    ladder = texts.ladder(text_of(task), task)
-    assert [rung.title for rung in ladder] == RUNGS
-    for rung in ladder[:3]:
-        words = texts.LISTING.sub("", rung.text).split()
-        assert 5 <= len(words) <= 160, (rung.title, len(words))
-    assert "**Write**" in texts.task_section(text_of(task), task)
-    assert len(texts.solution(text_of(task), task)) == len(course.find_task(task)[1].parts)
+def test_a_chapter_has_its_sections_in_order_and_no_gap(chapter):
+    problems = [*check.sections(chapter), *check.broken_code(chapter), *check.gaps(chapter)]
+    assert [problem.sentence for problem in problems] == []
 
 
 @by_chapter
-def test_code_in_hints_and_solutions_does_not_run_in_a_notebook(chapter):
+def test_a_task_has_a_ladder_of_three_hints_and_a_solution_that_do_not_run_in_a_notebook(chapter):
+    assert [problem.sentence for problem in check.ladders(chapter)] == []
+
+
+@by_chapter
+def test_the_cells_of_the_notebook_are_the_listings_that_run(chapter):
     text = read_source(chapter.text)
-    for details in re.findall(r"<details>.*?</details>", text, re.DOTALL):
-        assert not any(listing.runs for listing in texts.listings(details) if listing.language == "python")
     cells = [
         listing.code.rstrip("\n") for listing in texts.listings(text) if listing.language == "python" and listing.runs
     ]
@@ -186,22 +158,8 @@ def test_links_lead_somewhere(path):
             assert (path.parent / target).exists(), target
 
 
-@by_chapter
-def test_the_names_of_the_checks_are_sentences(chapter):
-    names = [check.name for check in chapter.checks]
-    assert len(set(names)) == len(names)
-    for name in names:
-        assert 3 <= len(sentence_of(name).split()) <= 18, name
-
-
 def test_the_map_in_the_readme_is_the_map_of_the_course():
-    readme = read_source(course.ROOT / "README.md")
-    rows = []
-    for chapter in CHAPTERS:
-        files = ", ".join(f"`meintorch/{name}`" for name in chapter.files)
-        link = f"[{chapter.number} {chapter.title}](chapters/{chapter.slug}.md)"
-        rows.append(f"| {link} | {files} | {len(chapter.tasks)} |")
-    assert [line for line in readme.split("\n") if line.startswith("| [")] == rows
+    assert readme_map.problem(CHAPTERS) is None
 
 
 def test_the_picture_in_the_readme_shows_what_the_grader_prints():

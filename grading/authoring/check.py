@@ -1,0 +1,340 @@
+"""`python grader.py course-check`: what is missing in a chapter or does not fit, in sentences with their places.
+
+Each rule is a function that gives what is wrong, and stands here once: the course's own tests call it too.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grading.authoring import proof, readme_map, write_stubs
+from grading.authoring.templates import GAP
+from grading.course import texts
+from grading.course.chapters import REFERENCE, ROOT, TESTS, Chapter, Check, read_checks, survey
+from grading.course.errors import CourseError, reading
+from grading.course.files import read_source
+from grading.course.regions import find_regions
+from grading.verdict.sentences import sentence_of
+
+SECTIONS = (
+    "The idea",
+    "The goal",
+    "Zero magic",
+    "The exercise",
+    "Check it",
+    "Break it",
+    "In goal mode",
+    "What PyTorch does",
+    "Next",
+)
+RUNGS = ("Hint 1 - the direction", "Hint 2 - more concrete", "Hint 3 - almost there", "Solution")
+TASKS = (4, 8)  # of a chapter
+WORDS = (5, 160)  # of a hint, listings left out
+LINES = 15  # of a task
+LINES_OF_ALL = 60  # of a chapter's tasks
+LONGER = {"02.3": 18}  # three tasks write it, and that is what it has in the end
+NAME = (3, 18)  # words of a check's name
+LEAST = {"wrong": 8, "right": 3}  # entries of a chapter in the corpora
+CORPORA = TESTS / "course" / "corpora"
+
+Problems = list[CourseError]
+
+
+def main(number: str | None = None) -> int:
+    """Print what is wrong with a chapter, or with the course. Returns the command's exit status.
+
+    Raises LookupError with the list of the chapters if there is no such chapter.
+    """
+    chapters, misfits = survey()
+    numbers = sorted({chapter.number for chapter in chapters} | set(_numbers_of_files()))
+    wanted = None if number is None else number.zfill(2)
+    if wanted is not None and wanted not in numbers:
+        raise LookupError(f"There is no chapter {number}. There are: {', '.join(numbers)}.")
+    problems = [error for error in misfits if wanted is None or _is_about(error, wanted)]
+    problems += [error for error in strays(chapters) if wanted is None or _is_about(error, wanted)]
+    for chapter in chapters:
+        if wanted in (None, chapter.number):
+            problems += of_chapter(chapter, run=not misfits)
+    problems += stubs([chapter for chapter in chapters if wanted in (None, chapter.number)])
+    if not misfits and (stale := readme_map.problem(chapters)):
+        problems.append(stale)
+    for error in problems:
+        print(error.sentence)
+    what = "The course" if wanted is None else f"Chapter {wanted}"
+    again = "python grader.py course-check" + (f" {wanted}" if wanted else "")
+    if problems:
+        print(f"\n{len(problems)} to mend. Then again: {again}")
+        return 1
+    print(f"{what} fits. The proof, which takes minutes: python -m pytest tests/course")
+    return 0
+
+
+def of_chapter(chapter: Chapter, run: bool = True) -> Problems:
+    """What is wrong with one chapter. Its code is run only where everything else is in place, never with run=False."""
+    problems = [*sections(chapter), *ladders(chapter), *broken_code(chapter), *measure(chapter), *corpora(chapter)]
+    if not chapter.tests.is_file():
+        name = f"tests/{chapter.tests.name}"
+        problems.append(
+            CourseError(f"The file is missing. To have it again, if git knows it: git checkout {name}", name)
+        )
+    else:
+        try:
+            problems += tests(chapter)
+        except CourseError as error:
+            problems.append(error)
+    left = gaps(chapter)
+    if run and not problems and not left:
+        problems += proof.of_chapter(chapter)
+    return problems + left
+
+
+def sections(chapter: Chapter) -> Problems:
+    """The text has its sections, each once and in their order, and a heading with the chapter's number."""
+    text = read_source(chapter.text)
+    problems = []
+    if f"# {chapter.number} {chapter.title}" not in text.split("\n"):
+        problems.append(
+            _in_text(chapter, f'The first heading is not "# {chapter.number} ..." with the title behind it.')
+        )
+    found = {title: line for line, title in _headings(text)}
+    for title in SECTIONS:
+        if title not in found:
+            problems.append(_in_text(chapter, f'The section "## {title}" is missing.'))
+    problems += [
+        _in_text(chapter, f'There is no section "## {title}" in a chapter. It has: {", ".join(SECTIONS)}.', line)
+        for line, title in _headings(text)
+        if title not in SECTIONS
+    ]
+    order = [title for _, title in _headings(text) if title in SECTIONS]
+    if len(order) > len(set(order)):
+        twice = next(title for title in order if order.count(title) > 1)
+        problems.append(_in_text(chapter, f'The section "## {twice}" is there twice.', found[twice]))
+    elif order != [title for title in SECTIONS if title in found]:
+        wanted = [title for title in SECTIONS if title in found]
+        first = next(title for title, other in zip(order, wanted) if title != other)
+        message = f'"## {first}" stands in another place than in the other chapters: {", ".join(SECTIONS)}.'
+        problems.append(_in_text(chapter, message, found[first]))
+    return problems
+
+
+def ladders(chapter: Chapter) -> Problems:
+    """Under each task stand what to write, three hints of a length to be read and a solution."""
+    text = read_source(chapter.text)
+    lines = {heading.task: heading.line for heading in texts.outline(text)[1]}
+    problems = []
+    for task in chapter.tasks:
+        wrong = [f"{task.id}: {message}" for message in _wrong_in_section(text, task.id, len(task.parts))]
+        problems += [_in_text(chapter, message, lines[task.id]) for message in wrong]
+    own = [task.id for task in chapter.tasks if not task.revisits]
+    for match in re.finditer(r"^<details>.*?</details>", text, re.DOTALL | re.MULTILINE):
+        first = text.count("\n", 0, match.start())
+        for listing in texts.listings(match.group()):
+            if listing.language == "python" and listing.runs:
+                message = "A listing in a hint or a solution would run in a notebook: ```python .noeval"
+                problems.append(_in_text(chapter, message, first + listing.line))
+    goal = re.search(r"^## In goal mode\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    if goal and own and f"TODO {own[-1]}" not in goal.group(1):
+        line = text.count("\n", 0, goal.start()) + 1
+        problems.append(_in_text(chapter, f'"In goal mode" does not tell of the last task, "TODO {own[-1]}".', line))
+    return problems
+
+
+def _wrong_in_section(text: str, task: str, places: int) -> Iterator[str]:
+    """What is wrong with the section of a task that has so many places in the code."""
+    if "**Write**" not in texts.task_section(text, task):
+        yield "It is not said what to write, in a paragraph that begins with **Write**."
+    rungs = texts.ladder(text, task)
+    titles = [rung.title for rung in rungs]
+    if titles != list(RUNGS):
+        yield f"Its <details> are {', '.join(titles) or 'not there'}. They should be: {', '.join(RUNGS)}."
+    for rung in rungs:
+        count = len(texts.LISTING.sub("", rung.text).split())
+        if rung.title.startswith("Hint") and not WORDS[0] <= count <= WORDS[1]:
+            yield f"{rung.title} has {count} words, listings left out. It should have {WORDS[0]} to {WORDS[1]}."
+    if titles[-1:] == ["Solution"]:
+        count = len(texts.solution(text, task))
+        if count != places:
+            yield f"Its solution has {count} listings, and the task has {places} places in the reference: one for each."
+
+
+def broken_code(chapter: Chapter) -> Problems:
+    """ "Break it" has two broken bodies at least, each of a task, and for each what the grader says."""
+    text = read_source(chapter.text)
+    section = re.search(r"^## Break it\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    if section is None:
+        return []
+    first = text.count("\n", 0, section.start(1))
+    listings = texts.listings(section.group(1))
+    bodies = [listing for listing in listings if listing.language == "python"]
+    problems = []
+    for listing in bodies:
+        task = re.match(r"# (\d\d\.\d+)\n", listing.code)
+        if task is None or task.group(1) not in [task.id for task in chapter.tasks]:
+            message = f"The first line of broken code is the number of one of the chapter's tasks: # {chapter.number}.1"
+            problems.append(_in_text(chapter, message, first + listing.line))
+    said = sum(listing.language == "text" for listing in listings)
+    if len(bodies) < 2 or said != len(bodies):
+        message = f'"Break it" has {len(bodies)} broken bodies and {said} listings with what the grader says of them.'
+        problems.append(_in_text(chapter, f"{message} There should be two or three of each.", first))
+    return problems
+
+
+def measure(chapter: Chapter) -> Problems:
+    """4 to 8 tasks, 1 to 15 lines each, about 60 lines in all."""
+    problems = []
+    if not TASKS[0] <= len(chapter.tasks) <= TASKS[1]:
+        message = f"The chapter has {len(chapter.tasks)} tasks. It should have {TASKS[0]} to {TASKS[1]}."
+        problems.append(_in_text(chapter, message))
+    total = 0
+    for task in chapter.tasks:
+        lines = [line.strip() for part in task.parts for line in part.region.body.split("\n")]
+        count = sum(bool(line) and not line.startswith("#") for line in lines)
+        most = LONGER.get(task.revisits or task.id, LINES)
+        total += count
+        if not 1 <= count <= most:
+            place = task.parts[0]
+            message = f"The answer to {task.id} has {count} lines. It should have 1 to {most}."
+            problems.append(CourseError(message, f"solutions/meintorch/{place.file}", place.region.line))
+    if total > LINES_OF_ALL:
+        message = f"The answers of the chapter have {total} lines together. It should be {LINES_OF_ALL} at most."
+        problems.append(_in_text(chapter, message))
+    return problems
+
+
+def tests(chapter: Chapter) -> Problems:
+    """Each task has checks, with --goal too; the first is the milestone; their names are sentences, no two the same."""
+    file = f"tests/{chapter.tests.name}"
+    checks, problems = read_checks(chapter)
+    if checks and checks[0].goal:
+        message = "The first check of a chapter is its milestone, and no check of --goal."
+        problems.append(CourseError(message, file, checks[0].line))
+    for task in chapter.tasks:
+        if not any(check.task == task.id and check.goal for check in checks):
+            message = f"Task {task.id} has no check with @pytest.mark.goal, so --goal asks no more of it."
+            problems.append(CourseError(message, file))
+    return problems + names(checks, file)
+
+
+def names(checks: tuple[Check, ...], file: str) -> Problems:
+    problems = []
+    for place, check in enumerate(checks):
+        if check.name in [other.name for other in checks[:place]]:
+            message = f"There are two tests of the name {check.name}: Python forgets the first."
+            problems.append(CourseError(message, file, check.line))
+        words = len(sentence_of(check.name).split())
+        if not NAME[0] <= words <= NAME[1]:
+            message = f"The name of {check.name} has {words} words. A sentence of {NAME[0]} to {NAME[1]} is shown."
+            problems.append(CourseError(message, file, check.line))
+    return problems
+
+
+def corpora(chapter: Chapter) -> Problems:
+    """Eight mistakes, one a task at least, and three right answers, each with a body for each place of its task."""
+    problems = []
+    tasks = {task.id: task for task in chapter.tasks}
+    for kind, least in LEAST.items():
+        path = CORPORA / kind / f"{chapter.slug}.md"
+        file = f"tests/course/corpora/{kind}/{path.name}"
+        entries = list(_entries(path)) if path.is_file() else []
+        counted = [task for _, task, _ in entries if task in tasks]
+        if len(counted) < least:
+            what = "mistakes" if kind == "wrong" else "right answers in other styles"
+            problems.append(CourseError(f"There are {len(counted)} {what}. There should be {least} at least.", file))
+        for line, task, bodies in entries:
+            if task not in tasks:
+                message = (
+                    f'An entry is headed "## {chapter.number}.1 Its name", and chapter {chapter.number} has no {task}.'
+                )
+                problems.append(CourseError(message, file, line))
+            elif bodies != len(tasks[task].parts):
+                message = f"There are {bodies} listings for {len(tasks[task].parts)} places of {task}: one for each."
+                problems.append(CourseError(message, file, line))
+        if kind == "wrong":
+            problems += [
+                CourseError(f"There is no mistake of {task} yet.", file) for task in tasks if task not in counted
+            ]
+    return problems
+
+
+def _entries(path: Path) -> Iterator[tuple[int, str, int]]:
+    """The entries of a file of the corpora: line, task and number of listings."""
+    with reading(path.relative_to(ROOT).as_posix()):
+        text = read_source(path)
+    starts = [match.start() for match in re.finditer(r"^## ", text, re.MULTILINE)]
+    for start, end in zip(starts, [*starts[1:], len(text)]):
+        heading = text[start:end].partition("\n")[0].split()
+        line = text.count("\n", 0, start) + 1
+        yield line, heading[1] if len(heading) > 1 else "", len(texts.listings(text[start:end]))
+
+
+def gaps(chapter: Chapter) -> Problems:
+    """The marks that `new` has left in the chapter's files."""
+    paths = [chapter.text, chapter.tests, *(REFERENCE / name for name in chapter.files)]
+    paths += [CORPORA / kind / f"{chapter.slug}.md" for kind in LEAST]
+    problems = []
+    for path in paths:
+        for line, text in enumerate(read_source(path).split("\n") if path.is_file() else [], 1):
+            if GAP in text:
+                what = text.partition(GAP)[2].strip()
+                problems.append(CourseError(f"{GAP} {what}", path.relative_to(ROOT).as_posix(), line))
+    return problems
+
+
+def stubs(chapters: list[Chapter]) -> Problems:
+    """meintorch/ holds the stubs of the reference."""
+    files = {name for chapter in chapters for name in chapter.files}
+    try:
+        lines = write_stubs.differences()
+    except CourseError:  # said already: the reference cannot be read
+        return []
+    lines = [line for line in lines if line.partition(" ")[0] in files or "not in the reference" in line]
+    how = "It should be the stub of the reference: python grader.py stubs"
+    return [
+        CourseError(f"The file {why}. {how}", f"meintorch/{name}") for name, _, why in (x.partition(" ") for x in lines)
+    ]
+
+
+def strays(chapters: tuple[Chapter, ...]) -> Problems:
+    """Tests and tasks of the reference that belong to no chapter, and two texts with the same number."""
+    numbers = [chapter.number for chapter in chapters]
+    problems = []
+    for chapter in chapters:
+        if numbers.count(chapter.number) > 1:
+            problems.append(_in_text(chapter, f"There are two texts with the number {chapter.number}."))
+    for path in sorted(TESTS.glob("test_[0-9][0-9]_*.py")):
+        if path.stem.removeprefix("test_") not in [chapter.slug for chapter in chapters]:
+            text = f"chapters/{path.stem.removeprefix('test_')}.md"
+            problems.append(CourseError(f"These tests belong to no chapter: {text} is missing.", f"tests/{path.name}"))
+    for path in sorted(REFERENCE.rglob("*.py")):
+        try:
+            found = find_regions(read_source(path))
+        except (CourseError, SyntaxError, UnicodeDecodeError):  # the survey has said so
+            continue
+        for region in found:
+            if region.task[:2] not in numbers:
+                file = f"solutions/meintorch/{path.relative_to(REFERENCE).as_posix()}"
+                message = f"Task {region.task} belongs to no chapter: chapters/{region.task[:2]}_....md is missing."
+                problems.append(CourseError(message, file, region.line))
+    return problems
+
+
+def _numbers_of_files() -> Iterator[str]:
+    """The chapters that have a text, tests or a task in the reference, whether or not they fit."""
+    for path in [*(ROOT / "chapters").glob("[0-9][0-9]_*.md"), *TESTS.glob("test_[0-9][0-9]_*.py")]:
+        yield path.stem.removeprefix("test_")[:2]
+
+
+def _is_about(error: CourseError, number: str) -> bool:
+    """Is it in a file of this chapter, or does it speak of one of its tasks? What speaks of none concerns all."""
+    numbers = set(re.findall(r"\b(\d\d)[._]", f"{Path(error.file).name} {error.message}"))
+    return not numbers or number in numbers
+
+
+def _headings(text: str) -> list[tuple[int, str]]:
+    """Line and title of the sections, `## ` lines in listings left out."""
+    blank = texts.LISTING.sub(lambda match: "\n" * match.group().count("\n"), text)
+    return [(n, line[3:].strip()) for n, line in enumerate(blank.split("\n"), 1) if line.startswith("## ")]
+
+
+def _in_text(chapter: Chapter, message: str, line: int | None = None) -> CourseError:
+    return CourseError(message, f"chapters/{chapter.slug}.md", line)

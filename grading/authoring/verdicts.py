@@ -4,7 +4,8 @@ There are more than two thousand, and grading them all takes minutes. So the tes
 tables in tests/course/corpora/verdicts were written, and of the rest a twentieth. An entry has changed if one of these
 has: its own text; what is on the stage in its chapter (the reference up to it, the stubs of later chapters, its tests
 and their helpers); the rooms of the grader that a verdict comes from; the version of Python or of NumPy. Where nothing
-but the words have changed that an error is put into, right answers, which are shown no words, are not graded anew.
+but the words have changed that an error is put into, right answers, which are shown no words, are not graded anew. What
+a hostile package can do depends on the system, too: elsewhere than where the table was written they are graded anew.
 
 Where no chapter is named, the proofs that do not stand any more are gone through as well: see proofs.py. Without
 --write it says how much is out of date, with exit status 1 if anything is.

@@ -71,16 +71,11 @@ def main(number: str | None = None) -> int:
 
 def of_chapter(chapter: Chapter, run: bool = True) -> Problems:
     """What is wrong with one chapter. Its code is run only where everything else is in place, never with run=False."""
-    problems = [*sections(chapter), *ladders(chapter), *broken_code(chapter), *measure(chapter), *corpora(chapter)]
-    if not chapter.tests.is_file():
-        name = f"tests/{chapter.tests.name}"
-        problems.append(
-            CourseError(f"The file is missing. To have it again, if git knows it: git checkout {name}", name)
-        )
-    else:
+    problems: Problems = []
+    for rule in (sections, ladders, broken_code, measure, tests, corpora):
         try:
-            problems += tests(chapter)
-        except CourseError as error:
+            problems += rule(chapter)
+        except CourseError as error:  # the file cannot be read at all
             problems.append(error)
     left = gaps(chapter)
     if run and not problems and not left:
@@ -204,6 +199,8 @@ def measure(chapter: Chapter) -> Problems:
 def tests(chapter: Chapter) -> Problems:
     """Each task has checks, with --goal too; the first is the milestone; their names are sentences, no two the same."""
     file = f"tests/{chapter.tests.name}"
+    if not chapter.tests.is_file():
+        return [CourseError(f"The file is missing. To have it again, if git knows it: git checkout {file}", file)]
     checks, problems = read_checks(chapter)
     if checks and checks[0].goal:
         message = "The first check of a chapter is its milestone, and no check of --goal."
@@ -273,9 +270,10 @@ def gaps(chapter: Chapter) -> Problems:
     paths += [CORPORA / kind / f"{chapter.slug}.md" for kind in LEAST]
     problems = []
     for path in paths:
-        for line, text in enumerate(read_source(path).split("\n") if path.is_file() else [], 1):
+        source = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        for line, text in enumerate(source.split("\n"), 1):
             if GAP in text:
-                what = text.partition(GAP)[2].strip()
+                what = text.partition(GAP)[2].strip().removesuffix('"""')
                 problems.append(CourseError(f"{GAP} {what}", path.relative_to(ROOT).as_posix(), line))
     return problems
 

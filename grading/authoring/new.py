@@ -92,7 +92,9 @@ def _task(number: str, place: int, title: str) -> tuple[dict[Path, str], list[st
     corpora = [CORPORA / kind / f"{chapter.slug}.md" for kind in ("wrong", "right")]
     sources = {path: _read(path) for path in (chapter.text, REFERENCE / file, chapter.tests, *corpora)}
     for path in (REFERENCE / file, chapter.tests):
-        if name in imports.names_in(sources[path]):
+        with reading(_name(path)):
+            names = imports.names_in(sources[path])
+        if name in names:
             raise Refused(f"{_name(path)} has a {name} already. Take another title for now.")
     words = {"task": task, "number": number, "title": title.strip(), "name": name}
     files = {
@@ -104,16 +106,16 @@ def _task(number: str, place: int, title: str) -> tuple[dict[Path, str], list[st
         files[path] = f"{sources[path].rstrip()}\n\n{t.fill(entry, **words)}"
     grown = replace(chapter, tasks=(*chapter.tasks, _as_task(task, title, file, files[REFERENCE / file])))
     files.update(_readme([grown if one is chapter else one for one in chapters()]))
-    return files, _look_at(files[chapter.text], chapter, task)
+    return files, _look_at(files[chapter.text], chapter)
 
 
 def _chapter(number: str, title: str, first: str) -> dict[Path, str]:
     """The files of a new chapter with its first task."""
     there = next((chapter for chapter in chapters() if chapter.number == number), None)
     if there is not None:
-        raise Refused(f"Chapter {number} is there already: {there.title}. {_next_task(there)} {_what_is_next()}")
+        raise Refused(f"Chapter {number} is there already: {there.title}. {_next_task(there)}\n{_what_is_next()}")
     if number != _next_chapter():
-        raise Refused(f"Chapter {number} is not the next one. {_what_is_next()}")
+        raise Refused(f"Chapter {number} is not the next one.\n{_what_is_next()}")
     module, name = name_of(title), name_of(first)
     slug, task = f"{number}_{module}", f"{number}.1"
     words = {"task": task, "number": number, "name": name, "module": module}
@@ -160,8 +162,8 @@ def _with_section(text: str, chapter: Chapter, section: str, task: str) -> str:
     else:
         message = "There is no section after the tasks, so a new one has no place: ## Check it."
         raise CourseError(message, f"chapters/{chapter.slug}.md", start or None)
-    last = max((one.id for one in chapter.tasks if not one.revisits), key=len, default="")
-    return re.sub(rf"(to\s+TODO ){re.escape(last)}\b", rf"\g<1>{task}", "\n".join(lines))
+    text, own = "\n".join(lines), [one.id for one in chapter.tasks if not one.revisits]
+    return re.sub(rf"(to\s+TODO ){re.escape(own[-1])}\b", rf"\g<1>{task}", text) if own else text
 
 
 def _with_function(source: str, chapter: Chapter, file: str, function: str) -> str:
@@ -188,14 +190,15 @@ def _after_line(source: str, line: int, text: str) -> str:
     return "\n".join(lines[:line] + text.rstrip("\n").split("\n") + lines[line:])
 
 
-def _look_at(text: str, chapter: Chapter, task: str) -> list[str]:
+def _look_at(text: str, chapter: Chapter) -> list[str]:
     """Where the text says how many tasks there are, in words."""
     before = sum(not one.revisits for one in chapter.tasks)
     word = WORDS[before] if before < len(WORDS) else str(before)
     places = []
     for number, line in enumerate(text.split("\n"), 1):
-        if re.search(rf"\b{word} (places|tasks|gaps|functions|methods)\b", line, re.IGNORECASE):
-            places.append(f"chapters/{chapter.slug}.md, line {number}, which counts the tasks: {line.strip()}")
+        counted = re.search(rf"\b{word} (places|tasks|gaps|functions|methods)\b", line, re.IGNORECASE)
+        if counted:
+            places.append(f'chapters/{chapter.slug}.md, line {number}: "{counted.group()}" may be one more now')
     return places
 
 

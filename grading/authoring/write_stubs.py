@@ -70,7 +70,7 @@ def edited(package: Path = PACKAGE) -> list[str]:
             continue
         reasons += _answered(name, source)
         if path.resolve() in edits:
-            reasons.append(f"{name}: uncommitted edits")
+            reasons.append(f"{name}: uncommitted edits. Commit them, or undo them: git checkout meintorch/{name}")
     return reasons
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grading.authoring import proof, readme_map, write_stubs
+from grading.authoring import readme_map, rehearsal, write_stubs
 from grading.authoring.templates import GAP
 from grading.course import texts
 from grading.course.chapters import REFERENCE, ROOT, TESTS, Chapter, Check, read_checks, survey
@@ -79,7 +79,7 @@ def of_chapter(chapter: Chapter, run: bool = True) -> Problems:
             problems.append(error)
     left = gaps(chapter)
     if run and not problems and not left:
-        problems += proof.of_chapter(chapter)
+        problems += rehearsal.of_chapter(chapter)
     return problems + left
 
 

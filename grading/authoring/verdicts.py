@@ -7,7 +7,7 @@ and their helpers); the rooms of the grader that a verdict comes from; the versi
 but the words have changed that an error is put into, right answers, which are shown no words, are not graded anew. What
 a hostile package can do depends on the system, too: elsewhere than where the table was written they are graded anew.
 
-Where no chapter is named, the proofs that do not stand any more are gone through as well: see proofs.py. Without
+Where no chapter is named, the proofs that do not stand any more are gone through as well: see standing.py. Without
 --write it says how much is out of date, with exit status 1 if anything is.
 """
 
@@ -236,7 +236,7 @@ def _grade(entry: Entry) -> Verdict | None:
 
 
 def _write_proofs() -> int:
-    """Go through the proofs that do not stand any more, and keep those that are passed: see proofs.py."""
+    """Go through the proofs that do not stand any more, and keep those that are passed: see standing.py."""
     command = [sys.executable, "-m", "pytest", *PROOFS_AGAIN]
     return subprocess.run(command, cwd=course.ROOT, check=False).returncode
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grading.authoring import corpora, proofs, verdicts, write_stubs
+from grading.authoring import corpora, standing, verdicts, write_stubs
 from grading.authoring.corpora import answered, put_answer
 from grading.course import chapters as course
 from grading.course import stubs, texts
@@ -157,12 +157,12 @@ def run_the_grader(folder: Path, *words, python: str = sys.executable, **options
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """A proof that still stands is passed. See grading/authoring/proofs.py."""
+    """A proof that still stands is passed. See grading/authoring/standing.py."""
     mark = pyfuncitem.get_closest_marker("proof")
     if mark is None:
         return None
     number = mark.args[0] if mark.args else _chapter_of(pyfuncitem.callspec.params)
-    stands = not pyfuncitem.config.getoption("--all") and proofs.stands(pyfuncitem.nodeid, number)
+    stands = not pyfuncitem.config.getoption("--all") and standing.stands(pyfuncitem.nodeid, number)
     pyfuncitem.user_properties.append(("proof", "that still stand" if stands else "gone through"))
     return stands or None
 
@@ -177,7 +177,7 @@ def pytest_sessionfinish(session, exitstatus):
     if not config.getoption("--keep") or hasattr(config, "workerinput"):
         return
     if exitstatus == 0 and not config.pluginmanager.get_plugin("terminalreporter").stats.get("skipped"):
-        proofs.write()
+        standing.write()
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ TEST = "tests/course/proofs/test_milestones.py::test_a[02]"
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    monkeypatch.setattr(proofs, "TABLE", tmp_path / "standing.tsv")
+    monkeypatch.setattr(standing, "TABLE", tmp_path / "standing.tsv")
     monkeypatch.setattr(verdicts, "is_drawn", lambda name: False)
     standing._table.cache_clear()
     yield tmp_path / "standing.tsv"
@@ -31,7 +31,7 @@ def test_a_proof_stands_with_the_key_that_it_was_passed_with(table, monkeypatch)
     assert not standing.stands(TEST, "02")
     monkeypatch.setattr(verdicts, "is_drawn", lambda name: name != TEST)
     assert standing.stands(TEST, "02")
-    monkeypatch.setattr(proofs, "key", lambda number: "another")
+    monkeypatch.setattr(standing, "key", lambda number: "another")
     assert not standing.stands(TEST, "02")
 
 

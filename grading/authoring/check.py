@@ -12,7 +12,7 @@ from grading.authoring.check_text import Problems, broken_code, in_text, ladders
 from grading.authoring.mutants import mutants_of
 from grading.authoring.templates import GAP
 from grading.course import texts
-from grading.course.chapters import REFERENCE, ROOT, TESTS, Chapter, Check, read_checks, survey
+from grading.course.chapters import CHAPTERS, REFERENCE, ROOT, TESTS, Chapter, Check, read_checks, survey
 from grading.course.errors import CourseError, reading
 from grading.course.files import read_source
 from grading.course.regions import find_regions
@@ -57,7 +57,7 @@ def main(number: str | None = None) -> int:
 
 
 def of_chapter(chapter: Chapter, run: bool = True) -> Problems:
-    """What is wrong with one chapter. Its code is run where its solutions and checks are there, never with run=False."""
+    """What is wrong with one chapter. Its code is run where solutions and checks are there, never with run=False."""
     problems: Problems = []
     runnable = run
     for rule in (sections, ladders, broken_code, measure, tests, corpora):
@@ -206,16 +206,17 @@ def stubs(chapters: list[Chapter]) -> Problems:
 
 
 def strays(chapters: tuple[Chapter, ...]) -> Problems:
-    """Tests and tasks of the reference that belong to no chapter, and two texts with the same number."""
+    """Tests, corpora and tasks of the reference that belong to no chapter, and two texts with the same number."""
     numbers = [chapter.number for chapter in chapters]
     problems = []
     for chapter in chapters:
         if numbers.count(chapter.number) > 1:
             problems.append(in_text(chapter, f"There are two texts with the number {chapter.number}."))
-    for path in sorted(TESTS.glob("test_[0-9][0-9]_*.py")):
-        if path.stem.removeprefix("test_") not in [chapter.slug for chapter in chapters]:
-            text = f"chapters/{path.stem.removeprefix('test_')}.md"
-            problems.append(CourseError(f"These tests belong to no chapter: {text} is missing.", f"tests/{path.name}"))
+    for path in sorted([*TESTS.glob("test_[0-9][0-9]_*.py"), *CORPORA.glob("*/[0-9][0-9]_*.md")]):
+        slug = path.stem.removeprefix("test_")
+        if not (CHAPTERS / f"{slug}.md").is_file():
+            message = f"This belongs to no chapter: chapters/{slug}.md is missing."
+            problems.append(CourseError(message, path.relative_to(ROOT).as_posix()))
     for path in sorted(REFERENCE.rglob("*.py")):
         try:
             found = find_regions(read_source(path))

@@ -1,6 +1,6 @@
 """Are the tests good enough? Every machine-made mistake has to be caught: `python -m grading.authoring.audit 04`.
 
-Without a number it takes all chapters; `--write` puts the figures into tests/course/proofs/mutants.md. Survivors are
+Without a number it takes all chapters; `--write` puts their figures into tests/course/proofs/mutants.md. Survivors are
 either killed by a better test or, where a mutant is as right as the reference, listed in
 tests/course/proofs/equivalent.md with the reason. Exit status 1 where a mutant survives that is not listed, or where
 one is listed that is caught or gone.
@@ -31,6 +31,8 @@ WORKERS = 2
 
 TASK, CHAPTER, LATER, GOAL, SURVIVED = "its task", "its chapter", "a chapter that goes back to it", "--goal", "nothing"
 MILESTONES = (TASK, CHAPTER, LATER)
+
+Counts = tuple[int, int, int, int]  # mutants, equivalent ones, caught by the milestone tests, with --goal
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,40 @@ class Figures:
         """Listed as equivalent, and caught."""
         return [verdict.mutant for verdict in self.equivalent if verdict.caught_by != SURVIVED]
 
-    def row(self) -> str:
+    @property
+    def counts(self) -> Counts:
         plain = sum(verdict.caught_by in MILESTONES for verdict in self.real)
         caught = sum(verdict.caught_by != SURVIVED for verdict in self.real)
-        share = [f"{100 * count / max(len(self.real), 1):.1f} %" for count in (plain, caught)]
-        return f"| {self.name} | {len(self.verdicts)} | {len(self.equivalent)} | {share[0]} | {share[1]} |"
+        return len(self.verdicts), len(self.equivalent), plain, caught
+
+    def row(self) -> str:
+        return row_of(self.name, self.counts)
+
+
+def row_of(name: str, counts: Counts) -> str:
+    mutants, equivalent, plain, caught = counts
+    share = [f"{100 * count / max(mutants - equivalent, 1):.1f} %" for count in (plain, caught)]
+    return f"| {name} | {mutants} | {equivalent} | {share[0]} | {share[1]} |"
+
+
+def read_figures() -> dict[str, Counts]:
+    """The rows of the table as it stands, by chapter; the counts come back from the shares."""
+    rows = {}
+    text = read_source(FIGURES) if FIGURES.is_file() else ""
+    for name, *cells in re.findall(r"^\| (\d\d) \| (\d+) \| (\d+) \| ([\d.]+) % \| ([\d.]+) % \|$", text, re.MULTILINE):
+        mutants, equivalent = int(cells[0]), int(cells[1])
+        plain, caught = (round(float(share) / 100 * (mutants - equivalent)) for share in cells[2:])
+        rows[name] = (mutants, equivalent, plain, caught)
+    return rows
+
+
+def write_figures(found: Sequence[Figures]) -> None:
+    """Put the figures of some chapters into the table. The rows of the others stay, those of no chapter go."""
+    counts = {**read_figures(), **{figures.name: figures.counts for figures in found}}
+    counts = {chapter.number: counts[chapter.number] for chapter in chapters() if chapter.number in counts}
+    mutants, equivalent, plain, caught = (sum(column) for column in zip(*counts.values()))
+    rows = "\n".join(row_of(name, row) for name, row in {**counts, "all": (mutants, equivalent, plain, caught)}.items())
+    FIGURES.write_text(INTRODUCTION + f"{HEADING}\n{rows}\n", encoding="utf-8")
 
 
 HEADING = """| chapter | mutants | equivalent | caught by the milestone tests | with --goal |
@@ -188,8 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(total.row())
     print("\n".join(complaints))
     if options.write:
-        rows = "\n".join(figures.row() for figures in [*done, total])
-        FIGURES.write_text(INTRODUCTION + f"{HEADING}\n{rows}\n", encoding="utf-8")
+        write_figures(done)
     return int(bool(total.survivors or total.stale or gone))
 
 

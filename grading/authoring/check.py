@@ -7,37 +7,24 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grading.authoring import readme_map, rehearsal, write_stubs
+from grading.authoring import audit, readme_map, rehearsal, write_stubs
+from grading.authoring.check_text import Problems, broken_code, in_text, ladders, sections
+from grading.authoring.mutants import mutants_of
 from grading.authoring.templates import GAP
 from grading.course import texts
-from grading.course.chapters import REFERENCE, ROOT, TESTS, Chapter, Check, read_checks, survey
+from grading.course.chapters import CHAPTERS, REFERENCE, ROOT, TESTS, Chapter, Check, read_checks, survey
 from grading.course.errors import CourseError, reading
 from grading.course.files import read_source
 from grading.course.regions import find_regions
 from grading.verdict.sentences import sentence_of
 
-SECTIONS = (
-    "The idea",
-    "The goal",
-    "Zero magic",
-    "The exercise",
-    "Check it",
-    "Break it",
-    "In goal mode",
-    "What PyTorch does",
-    "Next",
-)
-RUNGS = ("Hint 1 - the direction", "Hint 2 - more concrete", "Hint 3 - almost there", "Solution")
 TASKS = (4, 8)  # of a chapter
-WORDS = (5, 160)  # of a hint, listings left out
 LINES = 15  # of a task
 LINES_OF_ALL = 60  # of a chapter's tasks
 LONGER = {"02.3": 18}  # three tasks write it, and that is what it has in the end
 NAME = (3, 18)  # words of a check's name
 LEAST = {"wrong": 8, "right": 3}  # entries of a chapter in the corpora
 CORPORA = TESTS / "course" / "corpora"
-
-Problems = list[CourseError]
 
 
 def main(number: str | None = None) -> int:
@@ -70,108 +57,20 @@ def main(number: str | None = None) -> int:
 
 
 def of_chapter(chapter: Chapter, run: bool = True) -> Problems:
-    """What is wrong with one chapter. Its code is run only where everything else is in place, never with run=False."""
+    """What is wrong with one chapter. Its code is run where solutions and checks are there, never with run=False."""
     problems: Problems = []
+    runnable = run
     for rule in (sections, ladders, broken_code, measure, tests, corpora):
         try:
-            problems += rule(chapter)
+            wrong = rule(chapter)
         except CourseError as error:  # the file cannot be read at all
-            problems.append(error)
+            wrong = [error]
+        problems += wrong
+        runnable = runnable and not (wrong and rule in (ladders, tests))
     left = gaps(chapter)
-    if run and not problems and not left:
-        problems += rehearsal.of_chapter(chapter)
+    if runnable and not left:
+        problems += rehearsal.of_chapter(chapter) or figures(chapter)
     return problems + left
-
-
-def sections(chapter: Chapter) -> Problems:
-    """The text has its sections, each once and in their order, and a heading with the chapter's number."""
-    text = read_source(chapter.text)
-    problems = []
-    if f"# {chapter.number} {chapter.title}" not in text.split("\n"):
-        problems.append(
-            _in_text(chapter, f'The first heading is not "# {chapter.number} ..." with the title behind it.')
-        )
-    found = {title: line for line, title in _headings(text)}
-    for title in SECTIONS:
-        if title not in found:
-            problems.append(_in_text(chapter, f'The section "## {title}" is missing.'))
-    problems += [
-        _in_text(chapter, f'There is no section "## {title}" in a chapter. It has: {", ".join(SECTIONS)}.', line)
-        for line, title in _headings(text)
-        if title not in SECTIONS
-    ]
-    order = [title for _, title in _headings(text) if title in SECTIONS]
-    if len(order) > len(set(order)):
-        twice = next(title for title in order if order.count(title) > 1)
-        problems.append(_in_text(chapter, f'The section "## {twice}" is there twice.', found[twice]))
-    elif order != [title for title in SECTIONS if title in found]:
-        wanted = [title for title in SECTIONS if title in found]
-        first = next(title for title, other in zip(order, wanted) if title != other)
-        message = f'"## {first}" stands in another place than in the other chapters: {", ".join(SECTIONS)}.'
-        problems.append(_in_text(chapter, message, found[first]))
-    return problems
-
-
-def ladders(chapter: Chapter) -> Problems:
-    """Under each task stand what to write, three hints of a length to be read and a solution."""
-    text = read_source(chapter.text)
-    lines = {heading.task: heading.line for heading in texts.outline(text)[1]}
-    problems = []
-    for task in chapter.tasks:
-        wrong = [f"{task.id}: {message}" for message in _wrong_in_section(text, task.id, len(task.parts))]
-        problems += [_in_text(chapter, message, lines[task.id]) for message in wrong]
-    own = [task.id for task in chapter.tasks if not task.revisits]
-    for match in re.finditer(r"^<details>.*?</details>", text, re.DOTALL | re.MULTILINE):
-        first = text.count("\n", 0, match.start())
-        for listing in texts.listings(match.group()):
-            if listing.language == "python" and listing.runs:
-                message = "A listing in a hint or a solution would run in a notebook: ```python .noeval"
-                problems.append(_in_text(chapter, message, first + listing.line))
-    goal = re.search(r"^## In goal mode\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
-    if goal and own and f"TODO {own[-1]}" not in goal.group(1):
-        line = text.count("\n", 0, goal.start()) + 1
-        problems.append(_in_text(chapter, f'"In goal mode" does not tell of the last task, "TODO {own[-1]}".', line))
-    return problems
-
-
-def _wrong_in_section(text: str, task: str, places: int) -> Iterator[str]:
-    """What is wrong with the section of a task that has so many places in the code."""
-    if "**Write**" not in texts.task_section(text, task):
-        yield "It is not said what to write, in a paragraph that begins with **Write**."
-    rungs = texts.ladder(text, task)
-    titles = [rung.title for rung in rungs]
-    if titles != list(RUNGS):
-        yield f"Its <details> are {', '.join(titles) or 'not there'}. They should be: {', '.join(RUNGS)}."
-    for rung in rungs:
-        count = len(texts.LISTING.sub("", rung.text).split())
-        if rung.title.startswith("Hint") and not WORDS[0] <= count <= WORDS[1]:
-            yield f"{rung.title} has {count} words, listings left out. It should have {WORDS[0]} to {WORDS[1]}."
-    if titles[-1:] == ["Solution"]:
-        count = len(texts.solution(text, task))
-        if count != places:
-            yield f"Its solution has {count} listings, and the task has {places} places in the reference: one for each."
-
-
-def broken_code(chapter: Chapter) -> Problems:
-    """ "Break it" has two broken bodies at least, each of a task, and for each what the grader says."""
-    text = read_source(chapter.text)
-    section = re.search(r"^## Break it\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
-    if section is None:
-        return []
-    first = text.count("\n", 0, section.start(1))
-    listings = texts.listings(section.group(1))
-    bodies = [listing for listing in listings if listing.language == "python"]
-    problems = []
-    for listing in bodies:
-        task = re.match(r"# (\d\d\.\d+)\n", listing.code)
-        if task is None or task.group(1) not in [task.id for task in chapter.tasks]:
-            message = f"The first line of broken code is the number of one of the chapter's tasks: # {chapter.number}.1"
-            problems.append(_in_text(chapter, message, first + listing.line))
-    said = sum(listing.language == "text" for listing in listings)
-    if len(bodies) < 2 or said != len(bodies):
-        message = f'"Break it" has {len(bodies)} broken bodies and {said} listings with what the grader says of them.'
-        problems.append(_in_text(chapter, f"{message} There should be two or three of each.", first))
-    return problems
 
 
 def measure(chapter: Chapter) -> Problems:
@@ -179,7 +78,7 @@ def measure(chapter: Chapter) -> Problems:
     problems = []
     if not TASKS[0] <= len(chapter.tasks) <= TASKS[1]:
         message = f"The chapter has {len(chapter.tasks)} tasks. It should have {TASKS[0]} to {TASKS[1]}."
-        problems.append(_in_text(chapter, message))
+        problems.append(in_text(chapter, message))
     total = 0
     for task in chapter.tasks:
         lines = [line.strip() for part in task.parts for line in part.region.body.split("\n")]
@@ -192,7 +91,7 @@ def measure(chapter: Chapter) -> Problems:
             problems.append(CourseError(message, f"solutions/meintorch/{place.file}", place.region.line))
     if total > LINES_OF_ALL:
         message = f"The answers of the chapter have {total} lines together. It should be {LINES_OF_ALL} at most."
-        problems.append(_in_text(chapter, message))
+        problems.append(in_text(chapter, message))
     return problems
 
 
@@ -223,6 +122,20 @@ def names(checks: tuple[Check, ...], file: str) -> Problems:
             message = f"The name of {check.name} has {words} words. A sentence of {NAME[0]} to {NAME[1]} is shown."
             problems.append(CourseError(message, file, check.line))
     return problems
+
+
+def figures(chapter: Chapter) -> Problems:
+    """The table of the machine-made mistakes counts those of the chapter as it is now."""
+    row = audit.read_figures().get(chapter.number)
+    mutants = [mutant for task in chapter.tasks for mutant in mutants_of(task)]
+    equivalent = sum(audit.key(mutant) in audit.equivalents() for mutant in mutants)
+    if row and row[:2] == (len(mutants), equivalent):
+        return []
+    message = (
+        f"The figures of chapter {chapter.number} are not those of its reference. Once everything else fits, and with "
+        f"minutes to wait: python -m grading.authoring.audit {chapter.number} --write"
+    )
+    return [CourseError(message, "tests/course/proofs/mutants.md")]
 
 
 def corpora(chapter: Chapter) -> Problems:
@@ -293,16 +206,17 @@ def stubs(chapters: list[Chapter]) -> Problems:
 
 
 def strays(chapters: tuple[Chapter, ...]) -> Problems:
-    """Tests and tasks of the reference that belong to no chapter, and two texts with the same number."""
+    """Tests, corpora and tasks of the reference that belong to no chapter, and two texts with the same number."""
     numbers = [chapter.number for chapter in chapters]
     problems = []
     for chapter in chapters:
         if numbers.count(chapter.number) > 1:
-            problems.append(_in_text(chapter, f"There are two texts with the number {chapter.number}."))
-    for path in sorted(TESTS.glob("test_[0-9][0-9]_*.py")):
-        if path.stem.removeprefix("test_") not in [chapter.slug for chapter in chapters]:
-            text = f"chapters/{path.stem.removeprefix('test_')}.md"
-            problems.append(CourseError(f"These tests belong to no chapter: {text} is missing.", f"tests/{path.name}"))
+            problems.append(in_text(chapter, f"There are two texts with the number {chapter.number}."))
+    for path in sorted([*TESTS.glob("test_[0-9][0-9]_*.py"), *CORPORA.glob("*/[0-9][0-9]_*.md")]):
+        slug = path.stem.removeprefix("test_")
+        if not (CHAPTERS / f"{slug}.md").is_file():
+            message = f"This belongs to no chapter: chapters/{slug}.md is missing."
+            problems.append(CourseError(message, path.relative_to(ROOT).as_posix()))
     for path in sorted(REFERENCE.rglob("*.py")):
         try:
             found = find_regions(read_source(path))
@@ -326,13 +240,3 @@ def _is_about(error: CourseError, number: str) -> bool:
     """Is it in a file of this chapter, or does it speak of one of its tasks? What speaks of none concerns all."""
     numbers = set(re.findall(r"\b(\d\d)[._]", f"{Path(error.file).name} {error.message}"))
     return not numbers or number in numbers
-
-
-def _headings(text: str) -> list[tuple[int, str]]:
-    """Line and title of the sections, `## ` lines in listings left out."""
-    blank = texts.LISTING.sub(lambda match: "\n" * match.group().count("\n"), text)
-    return [(n, line[3:].strip()) for n, line in enumerate(blank.split("\n"), 1) if line.startswith("## ")]
-
-
-def _in_text(chapter: Chapter, message: str, line: int | None = None) -> CourseError:
-    return CourseError(message, f"chapters/{chapter.slug}.md", line)

@@ -40,7 +40,7 @@ WORKERS = ["-p", "xdist.plugin", "-n", "2", "--dist", "worksteal"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Proof:
     name: str
     status: str  # passed, failed, skipped
 
@@ -52,42 +52,42 @@ def verify() -> bool:
     others = sorted(path.relative_to(COURSE).as_posix() for path in COURSE.rglob("test_*.py"))
     others = [name for name in others if name not in CLAIMS]
     for files, claims in [*(([name], claims) for name, claims in CLAIMS.items()), (others, {"": REST})]:
-        outcomes = _run([COURSE / name for name in files], "--all")  # whatever the tables of verdicts say
-        for claim, own in _by_claim(claims, outcomes):
-            show(claim, own, total=_total(claim, outcomes, own))
-            failed += [outcome.name for outcome in own if outcome.status == "failed"]
+        proofs = _run([COURSE / name for name in files], "--all")  # whatever the tables of verdicts say
+        for claim, own in _by_claim(claims, proofs):
+            show(claim, own, total=_total(claim, proofs, own))
+            failed += [proof.name for proof in own if proof.status == "failed"]
     screen.say()
     for name in failed:
         screen.say("  ", ("failed", "bold red"), f"  {name}")
     return not failed
 
 
-def show(claim: str, outcomes: list[Outcome], total: int) -> None:
+def show(claim: str, proofs: list[Proof], total: int) -> None:
     """A line of the table: how many of how many, and whether that is all of them."""
-    passed = sum(outcome.status == "passed" for outcome in outcomes)
-    broken = not outcomes or any(outcome.status == "failed" for outcome in outcomes)
-    skipped = sum(outcome.status == "skipped" for outcome in outcomes)
+    passed = sum(proof.status == "passed" for proof in proofs)
+    broken = not proofs or any(proof.status == "failed" for proof in proofs)
+    skipped = sum(proof.status == "skipped" for proof in proofs)
     label = ("failed    ", "bold red") if broken else ("passed    ", "green")
     note = f", {skipped} skipped" if skipped else ""
     screen.say("  ", label, claim.ljust(48), f"{passed} of {total - skipped}{note}")
 
 
-def _by_claim(claims: dict[str, str], outcomes: list[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
-    """The outcomes that belong to each claim: to the first whose words a test's name begins with."""
-    left = outcomes
+def _by_claim(claims: dict[str, str], proofs: list[Proof]) -> Iterator[tuple[str, list[Proof]]]:
+    """The proofs that belong to each claim: to the first whose words a test's name begins with."""
+    left = proofs
     for words, claim in claims.items():
-        yield claim, [outcome for outcome in left if outcome.name.startswith(words)]
-        left = [outcome for outcome in left if not outcome.name.startswith(words)]
+        yield claim, [proof for proof in left if proof.name.startswith(words)]
+        left = [proof for proof in left if not proof.name.startswith(words)]
 
 
-def _total(claim: str, outcomes: list[Outcome], own: list[Outcome]) -> int:
+def _total(claim: str, proofs: list[Proof], own: list[Proof]) -> int:
     """Of how many? A mistake whose diagnosis names nothing yet has no test of its name, and counts all the same."""
     if claim == "known mistakes named":
-        return sum(outcome.name.startswith("test_a_mistake_fails") for outcome in outcomes)
+        return sum(proof.name.startswith("test_a_mistake_fails") for proof in proofs)
     return len(own)
 
 
-def _run(files: list[Path], *options: str) -> list[Outcome]:
+def _run(files: list[Path], *options: str) -> list[Proof]:
     """Run test files in a process of their own with two workers, without other plugins."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
@@ -107,10 +107,10 @@ def _run(files: list[Path], *options: str) -> list[Outcome]:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         if not report.is_file():
             raise GraderError(f"pytest could not run {files[0].name}:\n\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        return [_outcome(case) for case in ElementTree.parse(report).iter("testcase")]
+        return [_proof(case) for case in ElementTree.parse(report).iter("testcase")]
 
 
-def _outcome(case: ElementTree.Element) -> Outcome:
+def _proof(case: ElementTree.Element) -> Proof:
     kinds = {child.tag for child in case}
     status = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
-    return Outcome(case.get("name", ""), status)
+    return Proof(case.get("name", ""), status)

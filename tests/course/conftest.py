@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grading.authoring import corpora, standing, verdicts, write_stubs
+from grading.authoring import corpora, corpora_tables, standing_proofs, write_stubs
 from grading.authoring.corpora import answered, put_answer
 from grading.course import chapters as course
 from grading.course import stubs, texts
@@ -35,7 +35,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     option = config.option
     if option.keep and (config.args, option.markexpr, option.keyword) != (["tests/course"], "proof", ""):
-        raise pytest.UsageError(f"--keep belongs to all proofs: {verdicts.COMMAND}")
+        raise pytest.UsageError(f"--keep belongs to all proofs: {corpora_tables.COMMAND}")
     config.addinivalue_line("markers", "proof(chapter): it stands while nothing has changed that it depends on")
 
 
@@ -157,12 +157,12 @@ def run_the_grader(folder: Path, *words, python: str = sys.executable, **options
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """A proof that still stands is passed. See grading/authoring/standing.py."""
+    """A proof that still stands is passed. See grading/authoring/standing_proofs.py."""
     mark = pyfuncitem.get_closest_marker("proof")
     if mark is None:
         return None
     number = mark.args[0] if mark.args else _chapter_of(pyfuncitem.callspec.params)
-    stands = not pyfuncitem.config.getoption("--all") and standing.stands(pyfuncitem.nodeid, number)
+    stands = not pyfuncitem.config.getoption("--all") and standing_proofs.stands(pyfuncitem.nodeid, number)
     pyfuncitem.user_properties.append(("proof", "that still stand" if stands else "gone through"))
     return stands or None
 
@@ -177,7 +177,7 @@ def pytest_sessionfinish(session, exitstatus):
     if not config.getoption("--keep") or hasattr(config, "workerinput"):
         return
     if exitstatus == 0 and not config.pluginmanager.get_plugin("terminalreporter").stats.get("skipped"):
-        standing.write()
+        standing_proofs.write()
 
 
 @pytest.fixture(scope="session")
@@ -194,8 +194,8 @@ def verdict_of(request, graded, record_property):
     """
 
     def verdict(entry) -> corpora.Verdict:
-        recorded, clock = verdicts.recorded(entry), time.monotonic()
-        anew = request.config.getoption("--all") or verdicts.is_in_the_sample(entry)
+        recorded, clock = corpora_tables.recorded(entry), time.monotonic()
+        anew = request.config.getoption("--all") or corpora_tables.is_in_the_sample(entry)
         if recorded and not anew:
             record_property("verdict", "from the tables")
             return recorded
@@ -203,8 +203,8 @@ def verdict_of(request, graded, record_property):
             graded[entry] = corpora.grade_entry(entry)
             record_property("verdict", "graded anew" if recorded else "graded, because something has changed")
             record_property("seconds", round(time.monotonic() - clock, 1))
-        if recorded and verdicts.differs(recorded, graded[entry]):
-            pytest.fail(verdicts.complaint(entry, recorded, graded[entry]), pytrace=False)
+        if recorded and corpora_tables.differs(recorded, graded[entry]):
+            pytest.fail(corpora_tables.complaint(entry, recorded, graded[entry]), pytrace=False)
         return graded[entry]
 
     return verdict
@@ -220,7 +220,7 @@ def pytest_terminal_summary(terminalreporter):
     for kind, count in counts.items():
         terminalreporter.write_line(f"{kind}: {count}")
     if any("changed" in kind for kind in counts):
-        terminalreporter.write_line(f"To have them in the tables: {verdicts.COMMAND}")
+        terminalreporter.write_line(f"To have them in the tables: {corpora_tables.COMMAND}")
 
 
 def _show_hostile(terminalreporter, properties: list[dict]):

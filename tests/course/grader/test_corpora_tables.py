@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from grading.authoring import corpora, verdicts
+from grading.authoring import corpora, corpora_tables
 from grading.authoring.corpora import CORPORA, Verdict, answers, hostile
 from grading.course import chapters as course
 from grading.course.files import read_source
@@ -23,16 +23,16 @@ NAMED = Verdict("02.1 failed", "a.grad is 3.0, expected 6.0 It is half.")
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """A folder of tables with verdicts on three entries of chapter 02."""
-    monkeypatch.setattr(verdicts, "TABLES", tmp_path)
+    monkeypatch.setattr(corpora_tables, "TABLES", tmp_path)
     monkeypatch.setattr(course, "ROOT", tmp_path)
-    verdicts._read.cache_clear()
-    verdicts._write("02", {MISTAKE: NAMED, RIGHT: Verdict("passed"), PACKAGE: Verdict(PACKAGE.answer, "words")})
+    corpora_tables._read.cache_clear()
+    corpora_tables._write("02", {MISTAKE: NAMED, RIGHT: Verdict("passed"), PACKAGE: Verdict(PACKAGE.answer, "words")})
     yield tmp_path
-    verdicts._read.cache_clear()
+    corpora_tables._read.cache_clear()
 
 
 def up_to_date() -> list[str]:
-    return [entry.kind for entry in (MISTAKE, RIGHT, PACKAGE) if verdicts.recorded(entry)]
+    return [entry.kind for entry in (MISTAKE, RIGHT, PACKAGE) if corpora_tables.recorded(entry)]
 
 
 @pytest.fixture
@@ -40,15 +40,15 @@ def changed_keys(monkeypatch):
     """A function that changes one of the keys, as if something had changed that it is made of."""
 
     def change(**changes):
-        real = verdicts.keys("02")
-        monkeypatch.setattr(verdicts, "keys", lambda chapter: {**real, **changes})
+        real = corpora_tables.keys("02")
+        monkeypatch.setattr(corpora_tables, "keys", lambda chapter: {**real, **changes})
 
     return change
 
 
 def test_what_was_written_is_read(tables):
-    assert verdicts.recorded(MISTAKE) == NAMED
-    assert verdicts.recorded(RIGHT) == Verdict("passed")
+    assert corpora_tables.recorded(MISTAKE) == NAMED
+    assert corpora_tables.recorded(RIGHT) == Verdict("passed")
     assert up_to_date() == ["wrong", "right", "hostile"]
 
 
@@ -68,28 +68,28 @@ def test_with_another_key_an_entry_is_out_of_date(tables, changed_keys, key, lef
 
 
 def test_an_entry_with_another_text_is_out_of_date_and_one_with_other_words_to_find_is_not(tables):
-    assert verdicts.recorded(replace(MISTAKE, bodies=("pass\n",))) is None
-    assert verdicts.recorded(replace(MISTAKE, goal=True)) is None
-    assert verdicts.recorded(replace(PACKAGE, code="pass\n")) is None
-    assert verdicts.recorded(replace(MISTAKE, name="A new one")) is None
-    assert verdicts.recorded(replace(MISTAKE, named="other words", seen="https://example.org")) == NAMED
-    assert verdicts.recorded(replace(PACKAGE, says="other words"))
+    assert corpora_tables.recorded(replace(MISTAKE, bodies=("pass\n",))) is None
+    assert corpora_tables.recorded(replace(MISTAKE, goal=True)) is None
+    assert corpora_tables.recorded(replace(PACKAGE, code="pass\n")) is None
+    assert corpora_tables.recorded(replace(MISTAKE, name="A new one")) is None
+    assert corpora_tables.recorded(replace(MISTAKE, named="other words", seen="https://example.org")) == NAMED
+    assert corpora_tables.recorded(replace(PACKAGE, says="other words"))
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "[1]\n[2]\n", "no JSON\n", '{"python": "3.11"}\n{"name": "wrong"}\n'])
 def test_what_cannot_be_read_counts_as_missing(tables, text):
     (tables / "02.jsonl").write_text(text, encoding="utf-8")
-    verdicts._read.cache_clear()
+    corpora_tables._read.cache_clear()
     assert up_to_date() == []
     (tables / "02.jsonl").unlink()
-    verdicts._read.cache_clear()
+    corpora_tables._read.cache_clear()
     assert up_to_date() == []
 
 
 def test_lines_may_end_as_on_windows(tables):
     path = tables / "02.jsonl"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    verdicts._read.cache_clear()
+    corpora_tables._read.cache_clear()
     assert up_to_date() == ["wrong", "right", "hostile"]
 
 
@@ -104,7 +104,7 @@ def copied(tmp_path, *changes: tuple[str, str, str]) -> dict:
         text = read_source(folder / name)
         assert old in text, name
         (folder / name).write_bytes(text.replace(old, new).encode())
-    code = "import json; from grading.authoring import verdicts; print(json.dumps(verdicts.keys('02')))"
+    code = "import json; from grading.authoring import corpora_tables as it; print(json.dumps(it.keys('02')))"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
@@ -123,7 +123,7 @@ EVERY_LINE = [("tests/test_02_autograd.py", "\n", "\r\n"), ("solutions/meintorch
     ids=["nothing", "line endings", "a stub", "a title"],
 )
 def test_a_copy_elsewhere_has_the_same_keys_but_for_what_is_changed_there(tmp_path, changes, other):
-    here, there = verdicts.keys("02"), copied(tmp_path, *changes)
+    here, there = corpora_tables.keys("02"), copied(tmp_path, *changes)
     assert [word for word in here if here[word] != there[word]] == other
 
 
@@ -146,56 +146,60 @@ def test_a_copy_elsewhere_has_the_same_keys_but_for_what_is_changed_there(tmp_pa
     ],
 )
 def test_the_keys_change_with_the_files_that_an_entry_reaches_and_with_no_others(name, other, monkeypatch):
-    before, real = verdicts.keys("02"), verdicts._meaning
-    monkeypatch.setattr(verdicts, "_meaning", lambda file, data: "another" if file == name else real(file, data))
-    verdicts._of_the_grader.cache_clear()
-    after = verdicts.keys.__wrapped__("02")
-    verdicts._of_the_grader.cache_clear()
+    before, real = corpora_tables.keys("02"), corpora_tables._meaning
+    monkeypatch.setattr(corpora_tables, "_meaning", lambda file, data: "another" if file == name else real(file, data))
+    corpora_tables._of_the_grader.cache_clear()
+    after = corpora_tables.keys.__wrapped__("02")
+    corpora_tables._of_the_grader.cache_clear()
     assert [word for word in before if before[word] != after[word]] == other
 
 
 def test_comments_count_where_they_say_where_a_task_is_and_nowhere_else():
     code, same, another = b"x = 1\n", b"x  =  1  # a comment\r\n", b"x = 2\n"
     for name in ("tests/_helpers.py", "runner/launch.py"):
-        assert verdicts._meaning(name, code) == verdicts._meaning(name, same) != verdicts._meaning(name, another)
-    assert verdicts._meaning("meintorch/tensor.py", code) != verdicts._meaning("meintorch/tensor.py", same)
+        assert (
+            corpora_tables._meaning(name, code)
+            == corpora_tables._meaning(name, same)
+            != corpora_tables._meaning(name, another)
+        )
+    assert corpora_tables._meaning("meintorch/tensor.py", code) != corpora_tables._meaning("meintorch/tensor.py", same)
 
 
 def test_a_body_in_a_later_chapter_does_not_reach_an_earlier_one(tmp_path):
     body = course.find_task("13.2")[1].parts[0].region.body.rstrip("\n").split("\n")[-1]
     there = copied(tmp_path, ("solutions/meintorch/control.py", body, f"{body}  # as before"))
-    assert there == verdicts.keys("02")
+    assert there == corpora_tables.keys("02")
 
 
 def test_modules_that_are_called_by_name_are_there():
-    for name in (*verdicts.WORDING, *verdicts.WITHOUT_EFFECT):
-        assert (verdicts.GRADING / name).is_file(), name
-    for room in verdicts.ROOMS:
-        assert list((verdicts.GRADING / room).glob("*.py")), room
+    for name in (*corpora_tables.WORDING, *corpora_tables.WITHOUT_EFFECT):
+        assert (corpora_tables.GRADING / name).is_file(), name
+    for room in corpora_tables.ROOMS:
+        assert list((corpora_tables.GRADING / room).glob("*.py")), room
 
 
 def test_each_commit_has_another_twentieth(monkeypatch):
     everything = [*answers(), *hostile()]
     samples = []
     for commit in ("1f3a", "9c07"):
-        monkeypatch.setattr(verdicts, "_commit", lambda commit=commit: commit)
-        samples.append({str(entry) for entry in everything if verdicts.is_in_the_sample(entry)})
+        monkeypatch.setattr(corpora_tables, "_commit", lambda commit=commit: commit)
+        samples.append({str(entry) for entry in everything if corpora_tables.is_in_the_sample(entry)})
     assert samples[0] != samples[1]
     for sample in samples:
         assert 0.03 < len(sample) / len(everything) < 0.07
 
 
 def test_without_git_the_day_chooses(monkeypatch):
-    monkeypatch.setattr(verdicts.course, "ROOT", CORPORA / "nowhere")
-    verdicts._commit.cache_clear()
-    assert len(verdicts._commit().split("-")) == 3
-    verdicts._commit.cache_clear()
+    monkeypatch.setattr(corpora_tables.course, "ROOT", CORPORA / "nowhere")
+    corpora_tables._commit.cache_clear()
+    assert len(corpora_tables._commit().split("-")) == 3
+    corpora_tables._commit.cache_clear()
 
 
 def test_verdicts_differ_in_what_they_are_and_in_words_and_not_in_digits():
-    assert not verdicts.differs(NAMED, replace(NAMED, shown="a.grad is 3.00001, expected -6.0 It is half."))
-    assert verdicts.differs(NAMED, replace(NAMED, shown="a.grad is 3.0, expected 6.0 It is twice."))
-    assert verdicts.differs(NAMED, replace(NAMED, outcome="passed"))
+    assert not corpora_tables.differs(NAMED, replace(NAMED, shown="a.grad is 3.00001, expected -6.0 It is half."))
+    assert corpora_tables.differs(NAMED, replace(NAMED, shown="a.grad is 3.0, expected 6.0 It is twice."))
+    assert corpora_tables.differs(NAMED, replace(NAMED, outcome="passed"))
 
 
 @pytest.fixture
@@ -216,7 +220,7 @@ def asked(monkeypatch, request):
 
     def ask(entry, graded, anew):
         monkeypatch.setattr(corpora, "grade_entry", lambda _: graded)
-        monkeypatch.setattr(verdicts, "is_in_the_sample", lambda _: anew)
+        monkeypatch.setattr(corpora_tables, "is_in_the_sample", lambda _: anew)
         try:
             return request.getfixturevalue("verdict_of")(entry), ""
         except pytest.fail.Exception as failure:
@@ -232,7 +236,12 @@ def test_a_table_that_is_wrong_is_found_by_grading_anew(tables, asked):
     assert (passed, complaint) == (NAMED, "")
     passed, complaint = asked(MISTAKE, graded, anew=True)
     assert passed is None
-    for words in ("02.jsonl is wrong about wrong 02.1", NAMED.shown, graded.shown, f"{verdicts.COMMAND} 02 --all"):
+    for words in (
+        "02.jsonl is wrong about wrong 02.1",
+        NAMED.shown,
+        graded.shown,
+        f"{corpora_tables.COMMAND} 02 --all",
+    ):
         assert words in complaint
 
 

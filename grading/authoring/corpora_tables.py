@@ -1,4 +1,4 @@
-"""What every entry of the corpora gets, kept in tables: `python -m grading.authoring.verdicts --write`.
+"""What every entry of the corpora gets, kept in tables: `python -m grading.authoring.corpora_tables --write`.
 
 There are more than two thousand, and grading them all takes minutes. So the tests grade anew what has changed since the
 tables in tests/course/corpora/verdicts were written, and of the rest a twentieth. An entry has changed if one of these
@@ -7,8 +7,8 @@ and their helpers); the rooms of the grader that a verdict comes from; the versi
 but the words have changed that an error is put into, right answers, which are shown no words, are not graded anew. What
 a hostile package can do depends on the system, too: elsewhere than where the table was written they are graded anew.
 
-Where no chapter is named, the proofs that do not stand any more are gone through as well: see standing.py. Without
---write it says how much is out of date, with exit status 1 if anything is.
+Where no chapter is named, the proofs that do not stand any more are gone through as well: see standing_proofs.py.
+Without --write it says how much is out of date, with exit status 1 if anything is.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from grading.runner import stage
 from grading.runner.stage import temporary_folder
 
 TABLES = CORPORA / "verdicts"
-COMMAND = "python -m grading.authoring.verdicts --write"
+COMMAND = "python -m grading.authoring.corpora_tables --write"
 PROOFS_AGAIN = ["tests/course", "-m", "proof", "--keep", "-n", "2", "--dist", "worksteal", "-q"]
 SAMPLE = 20  # one of so many is graded anew, whatever the table says
 
@@ -236,13 +236,13 @@ def _grade(entry: Entry) -> Verdict | None:
 
 
 def _write_proofs() -> int:
-    """Go through the proofs that do not stand any more, and keep those that are passed: see standing.py."""
+    """Go through the proofs that do not stand any more, and keep those that are passed: see standing_proofs.py."""
     command = [sys.executable, "-m", "pytest", *PROOFS_AGAIN]
     return subprocess.run(command, cwd=course.ROOT, check=False).returncode
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m grading.authoring.verdicts", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m grading.authoring.corpora_tables", description=__doc__)
     parser.add_argument("chapter", nargs="*", help="02, or several; without, every chapter")
     parser.add_argument("--write", action="store_true", help="grade what is out of date, and write the tables")
     parser.add_argument("--all", action="store_true", help="with --write: grade everything anew")

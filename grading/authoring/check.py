@@ -199,10 +199,14 @@ def stubs(chapters: list[Chapter]) -> Problems:
     except CourseError:  # said already: the reference cannot be read
         return []
     lines = [line for line in lines if line.partition(" ")[0] in files or "not in the reference" in line]
-    how = "It should be the stub of the reference: python grader.py stubs"
-    return [
-        CourseError(f"The file {why}. {how}", f"meintorch/{name}") for name, _, why in (x.partition(" ") for x in lines)
-    ]
+    problems = []
+    for name, _, what in (line.partition(" ") for line in lines):
+        stray = what == "is not in the reference"
+        how = (
+            "If nothing needs it, delete it." if stray else "It should be the reference's stub: python grader.py stubs"
+        )
+        problems.append(CourseError(f"The file {what}. {how}", f"meintorch/{name}"))
+    return problems
 
 
 def strays(chapters: tuple[Chapter, ...]) -> Problems:

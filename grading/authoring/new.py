@@ -95,7 +95,7 @@ def _task(number: str, place: int, title: str) -> tuple[dict[Path, str], list[st
         with reading(_name(path)):
             names = imports.names_in(sources[path])
         if name in names:
-            raise Refused(f"{_name(path)} has a {name} already. Take another title for now.")
+            raise Refused(f"{_name(path)} has the name {name} already. Take another title for now.")
     words = {"task": task, "number": number, "title": title.strip(), "name": name}
     files = {
         chapter.text: _with_section(sources[chapter.text], chapter, t.fill(t.task_section(chapter), **words), task),

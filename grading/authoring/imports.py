@@ -33,13 +33,17 @@ def with_import(source: str, module: str, name: str) -> str:
             if name not in known:
                 place = next((i for i, other in enumerate(known) if _order(other) > _order(name)), len(known))
                 known.insert(place, name)
-                several = node.end_lineno > node.lineno
-                lines[node.lineno - 1 : node.end_lineno] = _statement(module, known, several)
+                several = last_line(node) > node.lineno
+                lines[node.lineno - 1 : last_line(node)] = _statement(module, known, several)
             return "\n".join(lines)
     helpers = [node.lineno for node in statements if node.module == "tests._helpers"]
-    end = max((node.end_lineno for node in statements), default=0)
+    end = max(map(last_line, statements), default=0)
     line = helpers[0] - 1 if helpers else end
     return "\n".join(lines[:line] + [f"from {module} import {name}"] + lines[line:])
+
+
+def last_line(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
 
 
 def _statement(module: str, names: list[str], several: bool) -> list[str]:

@@ -169,13 +169,13 @@ def _with_section(text: str, chapter: Chapter, section: str, task: str) -> str:
 def _with_function(source: str, chapter: Chapter, file: str, function: str) -> str:
     """The reference with a function behind the definition that holds the last of the chapter's tasks in this file."""
     last = max(part.region.line for task in chapter.tasks for part in task.parts if part.file == file)
-    node = next(node for node in ast.parse(source).body if node.lineno <= last <= node.end_lineno)
-    return _after_line(source, node.end_lineno, function)
+    node = next(node for node in ast.parse(source).body if node.lineno <= last <= imports.last_line(node))
+    return _after_line(source, imports.last_line(node), function)
 
 
 def _with_checks(source: str, chapter: Chapter, file: str, words: Mapping[str, str]) -> str:
     """The test file with a check behind the last one, a check behind the last with --goal, and what both import."""
-    ends = {node.name: node.end_lineno for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    ends = {node.name: imports.last_line(node) for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     plain = max(ends[check.name] for check in chapter.checks if not check.goal)
     goal = max((ends[check.name] for check in chapter.checks if check.goal), default=plain)
     for line, template in sorted([(plain, t.CHECK), (goal, t.GOAL_CHECK)], key=lambda one: -one[0]):
@@ -212,10 +212,11 @@ def _write(files: Mapping[Path, str]) -> None:
             write_source(path, text)
     except BaseException as error:
         for path in done:
-            if before[path] is None:
+            old = before[path]
+            if old is None:
                 path.unlink(missing_ok=True)
-            elif path.read_bytes() != before[path]:
-                path.write_bytes(before[path])
+            elif path.read_bytes() != old:
+                path.write_bytes(old)
         if isinstance(error, OSError):
             raise GraderError(f"{_name(done[-1])} could not be written, so nothing was changed: {error}") from None
         raise

@@ -127,7 +127,8 @@ def _reference_parts() -> tuple[dict[str, list[Part]], list[CourseError]]:
 def _chapter(path: Path, parts: dict[str, list[Part]]) -> tuple[Chapter, list[CourseError]]:
     """A chapter with the tasks that its text and the reference share, and what only one of the two has."""
     text, number = read_source(path), path.stem[:2]
-    problems, tasks = [], []
+    problems: list[CourseError] = []
+    tasks: list[Task] = []
     title = texts.title(text)
     headings = texts.task_headings(text)
     for heading in headings:
@@ -190,17 +191,17 @@ def read_checks(chapter: Chapter) -> tuple[tuple[Check, ...], list[CourseError]]
         if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
             continue
         marks = [ast.unparse(decorator) for decorator in node.decorator_list]
-        task = next(filter(None, map(MARK.fullmatch, marks)), None)
-        if task is None:
+        mark = next(filter(None, map(MARK.fullmatch, marks)), None)
+        if mark is None:
             message = f'{node.name} belongs to no task: write @pytest.mark.task("{chapter.number}.1") above it.'
             problems.append(CourseError(message, file, node.lineno))
-        elif (task[1], task[2]) not in known:
-            name = task[1] + (f" (back to {task[2]})" if task[2] else "")
+        elif (mark[1], mark[2]) not in known:
+            name = mark[1] + (f" (back to {mark[2]})" if mark[2] else "")
             message = f"{node.name} belongs to task {name}, which chapter {chapter.number} does not have."
             problems.append(CourseError(message, file, node.lineno))
         else:
             goal = "pytest.mark.goal" in marks
-            checks.append(Check(node.name, task[1], goal=goal, revisits=task[2], line=node.lineno))
+            checks.append(Check(node.name, mark[1], goal=goal, revisits=mark[2], line=node.lineno))
     for task in chapter.tasks:
         if not any(check.task == task.id and not check.goal for check in checks):
             back = f', revisits="{task.revisits}"' if task.revisits else ""

@@ -29,17 +29,8 @@ class EditedTests:
     def __init__(self, chapter: Chapter):
         names = [str(path) for path in (chapter.tests, TESTS / "_helpers.py", TESTS / "_canaries.py")]
         # Without a lock: a check at the wrong moment must not make a learner's own git command fail.
-        command = [
-            "git",
-            "--no-optional-locks",
-            "-C",
-            str(ROOT),
-            "status",
-            "--porcelain",
-            "--untracked-files=no",
-            "--",
-            *names,
-        ]
+        git = ["git", "--no-optional-locks", "-C", str(ROOT)]
+        command = [*git, "status", "--porcelain", "-uno", "--", *names]  # what git does not know yet is new, not edited
         try:
             self.git = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         except OSError:  # there is no git here

@@ -340,9 +340,13 @@ def test_stubs_may_be_run_again_and_again_while_the_reference_changes(whole):
 
 
 def test_stubs_keeps_a_copy_of_a_new_file_that_it_did_not_write(whole):
+    git(whole, "init", "-q")
+    git(whole, "add", ".")
+    git(whole, "commit", "-qm", "start")
     assert run_the_grader(whole, "new", "14", "Windows").returncode == 0
     path = whole / "meintorch/windows.py"
     path.write_text("MINE = 1\n", encoding="utf-8")
+    git(whole, "add", ".")
     done = run_the_grader(whole, "stubs")
     kept = re.search(r"windows.py \(what was there is kept in (\S+)\)", done.stdout).group(1)
     assert read_source(whole / kept) == "MINE = 1\n"

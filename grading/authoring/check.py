@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grading.authoring import audit, proof, readme_map, write_stubs
-from grading.authoring.check_text import Problems, broken_code, in_text, ladders, sections
+from grading.authoring.check_text import CORPORA, TASKS, Problems, broken_code, in_text, ladders, sections
 from grading.authoring.mutants import mutants_of
 from grading.authoring.templates import GAP
 from grading.course import texts
@@ -18,13 +18,11 @@ from grading.course.files import read_source
 from grading.course.regions import find_regions
 from grading.tutor.screen import sentence_of
 
-TASKS = (4, 8)  # of a chapter
 LINES = 15  # of a task
 LINES_OF_ALL = 60  # of a chapter's tasks
 LONGER = {"02.3": 18}  # three tasks write it, and that is what it has in the end
 NAME = (3, 18)  # words of a check's name
 LEAST = {"wrong": 8, "right": 3}  # entries of a chapter in the corpora
-CORPORA = TESTS / "course" / "corpora"
 
 
 def main(number: str | None = None) -> int:

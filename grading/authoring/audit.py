@@ -183,8 +183,9 @@ def write_figures(found: Sequence[Figures]) -> None:
     """Put the figures of some chapters into the table. The rows of the others stay, those of no chapter go."""
     counts = {**read_figures(), **{figures.name: figures.counts for figures in found}}
     counts = {chapter.number: counts[chapter.number] for chapter in chapters() if chapter.number in counts}
-    mutants, equivalent, plain, caught = (sum(column) for column in zip(*counts.values()))
-    rows = "\n".join(row_of(name, row) for name, row in {**counts, "all": (mutants, equivalent, plain, caught)}.items())
+    mutants, equivalent, plain, caught = (sum(row[place] for row in counts.values()) for place in range(4))
+    counts["all"] = (mutants, equivalent, plain, caught)
+    rows = "\n".join(row_of(name, row) for name, row in counts.items())
     FIGURES.write_text(INTRODUCTION + f"{HEADING}\n{rows}\n", encoding="utf-8")
 
 

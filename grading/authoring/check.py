@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grading.authoring import audit, readme_map, rehearsal, write_stubs
-from grading.authoring.check_text import Problems, broken_code, in_text, ladders, sections
+from grading.authoring.check_text import CORPORA, TASKS, Problems, broken_code, in_text, ladders, sections
 from grading.authoring.mutants import mutants_of
 from grading.authoring.templates import GAP
 from grading.course import texts
@@ -18,13 +18,11 @@ from grading.course.files import read_source
 from grading.course.regions import find_regions
 from grading.verdict.sentences import sentence_of
 
-TASKS = (4, 8)  # of a chapter
 LINES = 15  # of a task
 LINES_OF_ALL = 60  # of a chapter's tasks
 LONGER = {"02.3": 18}  # three tasks write it, and that is what it has in the end
 NAME = (3, 18)  # words of a check's name
 LEAST = {"wrong": 8, "right": 3}  # entries of a chapter in the corpora
-CORPORA = TESTS / "course" / "corpora"
 
 
 def main(number: str | None = None) -> int:
@@ -42,7 +40,8 @@ def main(number: str | None = None) -> int:
     for chapter in chapters:
         if wanted in (None, chapter.number):
             problems += of_chapter(chapter, run=not misfits)
-    problems += stubs([chapter for chapter in chapters if wanted in (None, chapter.number)])
+    files = {name for chapter in chapters if chapter.number == wanted for name in chapter.files}
+    problems += [error for error in stubs() if wanted is None or error.file.removeprefix("meintorch/") in files]
     if not misfits and (stale := readme_map.problem(chapters)):
         problems.append(stale)
     for error in problems:
@@ -191,18 +190,19 @@ def gaps(chapter: Chapter) -> Problems:
     return problems
 
 
-def stubs(chapters: list[Chapter]) -> Problems:
-    """meintorch/ holds the stubs of the reference."""
-    files = {name for chapter in chapters for name in chapter.files}
+def stubs() -> Problems:
+    """meintorch/ holds the stubs of the reference, and nothing else."""
     try:
         lines = write_stubs.differences()
     except CourseError:  # said already: the reference cannot be read
         return []
-    lines = [line for line in lines if line.partition(" ")[0] in files or "not in the reference" in line]
-    how = "It should be the stub of the reference: python grader.py stubs"
-    return [
-        CourseError(f"The file {why}. {how}", f"meintorch/{name}") for name, _, why in (x.partition(" ") for x in lines)
-    ]
+    problems = []
+    for name, _, what in (line.partition(" ") for line in lines):
+        how = "To have the reference's stub: python grader.py stubs"
+        if what == "is not in the reference":
+            how = "If nothing needs it, delete it."
+        problems.append(CourseError(f"The file {what}. {how}", f"meintorch/{name}"))
+    return problems
 
 
 def strays(chapters: tuple[Chapter, ...]) -> Problems:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from grading.course import texts
-from grading.course.chapters import Chapter
+from grading.course.chapters import TESTS, Chapter
 from grading.course.errors import CourseError
 from grading.course.files import read_source
 
@@ -23,7 +23,9 @@ SECTIONS = (
     "Next",
 )
 RUNGS = ("Hint 1 - the direction", "Hint 2 - more concrete", "Hint 3 - almost there", "Solution")
+TASKS = (4, 8)  # of a chapter
 WORDS = (5, 160)  # of a hint, listings left out
+CORPORA = TESTS / "course" / "corpora"
 
 Problems = list[CourseError]
 

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from grading.authoring import imports, readme_map
 from grading.authoring import templates as t
+from grading.authoring.check_text import CORPORA, TASKS
 from grading.course import texts
 from grading.course.chapters import CHAPTERS, PACKAGE, REFERENCE, ROOT, TESTS, Chapter, Part, Task, chapters
 from grading.course.errors import CourseError, GraderError, reading
 from grading.course.files import read_source, write_source
 from grading.course.regions import find_regions, last_line
 
-CORPORA = TESTS / "course" / "corpora"
-MOST_TASKS = 8  # of a chapter
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven")
 
 
@@ -83,7 +82,7 @@ def _task(number: str, place: int, title: str) -> tuple[dict[Path, str], list[st
         raise Refused(f"Task {task} is there already: {taken[place].title}. {_next_task(chapter)}")
     if place != max(taken, default=0) + 1:
         raise Refused(f"Task {task} is not the next one. {_next_task(chapter)}")
-    if len(taken) >= MOST_TASKS:
+    if len(taken) >= TASKS[1]:
         raise Refused(
             f"Chapter {number} has {len(taken)} tasks, the most that a chapter has. Make one of two of them, or begin "
             f'a chapter: python grader.py new {_next_chapter()} "Its title"'
@@ -95,7 +94,7 @@ def _task(number: str, place: int, title: str) -> tuple[dict[Path, str], list[st
         with reading(_name(path)):
             names = imports.names_in(sources[path])
         if name in names:
-            raise Refused(f"{_name(path)} has a {name} already. Take another title for now.")
+            raise Refused(f"{_name(path)} has the name {name} already. Take another title for now.")
     words = {"task": task, "number": number, "title": title.strip(), "name": name}
     files = {
         chapter.text: _with_section(sources[chapter.text], chapter, t.fill(t.task_section(chapter), **words), task),
@@ -243,6 +242,6 @@ def _what_is_next() -> str:
 
 def _next_task(chapter: Chapter) -> str:
     place = max((int(task.id.partition(".")[2]) for task in chapter.tasks), default=0) + 1
-    if place > MOST_TASKS:
+    if place > TASKS[1]:
         return f"Chapter {chapter.number} has {len(chapter.tasks)} tasks, the most that a chapter has."
     return f'The next task of chapter {chapter.number}: python grader.py new {chapter.number}.{place} "Its title"'

@@ -4,13 +4,23 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from grading.course.chapters import reference
+from grading.course.errors import MISREAD, placed
 from grading.course.regions import without_answers
 
 
 @lru_cache(maxsize=1)
 def stub_tree() -> Mapping[str, str]:
-    """Every Python file of the reference by its path within the package ("tensor.py"), as a stub."""
-    return {name: without_answers(source) for name, source in reference().items()}
+    """Every Python file of the reference by its path within the package ("tensor.py"), as a stub.
+
+    Raises CourseError where one cannot be read.
+    """
+    stubs = {}
+    for name, source in reference().items():
+        try:
+            stubs[name] = without_answers(source)
+        except MISREAD as error:
+            raise placed(error, f"solutions/meintorch/{name}") from None
+    return stubs
 
 
 def skeleton(name: str) -> str:

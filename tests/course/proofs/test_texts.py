@@ -150,7 +150,7 @@ def test_a_learner_who_follows_the_text_sees_one_line_after_the_other_turn(chapt
 
 
 @pytest.mark.parametrize(
-    "path", [*sorted(course.CHAPTERS.glob("*.md")), course.ROOT / "README.md"], ids=lambda p: p.name
+    "path", [*sorted(course.CHAPTERS.glob("*.md")), *sorted(course.ROOT.glob("*.md"))], ids=lambda p: p.name
 )
 def test_links_lead_somewhere(path):
     for target in re.findall(r"\]\(([^)#\s]+)", read_source(path)):
@@ -171,8 +171,9 @@ def test_the_picture_in_the_readme_shows_what_the_grader_prints():
     assert letters(read_source(picture.PICTURE)) == letters(picture.draw()), stale
 
 
-def test_the_readme_names_only_commands_that_there_are(capsys):
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_the_readme_and_contributing_name_only_commands_that_there_are(name, capsys):
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out
-    for command in re.findall(r"python grader\.py ([a-z][a-z-]*)", read_source(course.ROOT / "README.md")):
+    for command in re.findall(r"python grader\.py ([a-z][a-z-]*)", read_source(course.ROOT / name)):
         assert f"python grader.py {command}" in listed, command

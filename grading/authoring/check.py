@@ -44,14 +44,16 @@ def main(number: str | None = None) -> int:
     problems += [error for error in stubs() if wanted is None or error.file.removeprefix("meintorch/") in files]
     if not misfits and (stale := readme_map.problem(chapters)):
         problems.append(stale)
-    for error in problems:
-        print(error.sentence)
+    sentences = list(dict.fromkeys(error.sentence for error in problems))  # what stops every chapter is said once
+    print("\n".join(sentences), end="\n" * bool(sentences))
     what = "The course" if wanted is None else f"Chapter {wanted}"
     again = "python grader.py course-check" + (f" {wanted}" if wanted else "")
     if problems:
-        print(f"\n{len(problems)} to mend. Then again: {again}")
+        print(f"\n{len(sentences)} to mend. Then again: {again}")
         return 1
-    print(f"{what} fits. The proof, which takes minutes: python -m pytest tests/course")
+    only = f" -k {wanted}" if wanted else ""
+    print(f"{what} fits. Printed results, broken code and the corpora are gone through by the tests:")
+    print(f"python -m pytest tests/course/proofs/test_texts.py tests/course/corpora -n 2{only}")
     return 0
 
 
@@ -152,7 +154,7 @@ def corpora(chapter: Chapter) -> Problems:
         for line, task, bodies in entries:
             if task not in tasks:
                 message = (
-                    f'An entry is headed "## {chapter.number}.1 Its name", and chapter {chapter.number} has no {task}.'
+                    f'Chapter {chapter.number} has no task {task}. An entry is headed "## {chapter.number}.1 Its name".'
                 )
                 problems.append(CourseError(message, file, line))
             elif bodies != len(tasks[task].parts):

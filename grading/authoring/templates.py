@@ -28,7 +28,7 @@ GAP: which steps, which names, still without the answer itself. At most 160 word
 
 <details><summary>Hint 3 - almost there</summary>
 
-GAP: the answer with its last thought left out, as a listing with dots in it.
+GAP: a sentence, and the answer as a listing with dots in place of its last thought.
 
 </details>
 

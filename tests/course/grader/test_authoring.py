@@ -25,6 +25,8 @@ WRITTEN_FOR_A_TASK = {
     "tests/course/corpora/right/05_layers.md",
 }
 
+NEXT, AFTER = (f"{len(course.chapters()) + more:02}" for more in (1, 2))  # chapters that are not there yet
+
 
 def whole_course(target):
     """A copy with the corpora and the README, as a maintainer has it."""
@@ -110,19 +112,19 @@ def test_a_new_task_is_to_do_everywhere_and_its_gaps_are_told(whole):
 
 
 def test_a_new_chapter_is_to_do_and_goes_on_with_the_next_task(whole):
-    assert run_the_grader(whole, "new", "14", "Sliding windows", "Slide").returncode == 0
-    assert run_the_grader(whole, "new", "14.2", "Window mean").returncode == 0
+    assert run_the_grader(whole, "new", NEXT, "Sliding windows", "Slide").returncode == 0
+    assert run_the_grader(whole, "new", f"{NEXT}.2", "Window mean").returncode == 0
     assert run_the_grader(whole, "stubs").returncode == 0
-    text = read_source(whole / "chapters/14_sliding_windows.md")
+    text = read_source(whole / f"chapters/{NEXT}_sliding_windows.md")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == list(check_text.SECTIONS)
     assert (
-        "| [14 Sliding windows](chapters/14_sliding_windows.md) | `meintorch/sliding_windows.py` | 2 |"
+        f"| [{NEXT} Sliding windows](chapters/{NEXT}_sliding_windows.md) | `meintorch/sliding_windows.py` | 2 |"
         in read_source(whole / "README.md")
     )
-    shown = spoken(run_the_grader(whole, "14", "--goal"))
-    assert "to do     14.1   Slide" in shown
-    assert "to do     14.2   Window mean" in shown
-    done = run_the_grader(whole, "course-check", "14")
+    shown = spoken(run_the_grader(whole, NEXT, "--goal"))
+    assert f"to do     {NEXT}.1   Slide" in shown
+    assert f"to do     {NEXT}.2   Window mean" in shown
+    done = run_the_grader(whole, "course-check", NEXT)
     assert done.returncode == 1
     for words in ("The chapter has 2 tasks", "There are 2 mistakes. There should be 8", "Break it", GAP):
         assert words in done.stdout
@@ -131,7 +133,7 @@ def test_a_new_chapter_is_to_do_and_goes_on_with_the_next_task(whole):
     if ruff:
         shutil.copy(course.ROOT / "pyproject.toml", whole / "pyproject.toml")
         for command in (["check"], ["format", "--check"]):
-            files = ["tests/test_14_sliding_windows.py", "solutions/meintorch/sliding_windows.py"]
+            files = [f"tests/test_{NEXT}_sliding_windows.py", "solutions/meintorch/sliding_windows.py"]
             done = subprocess.run([ruff, *command, "--no-cache", *files], cwd=whole, capture_output=True, text=True)
             assert done.returncode == 0, done.stdout
 
@@ -139,8 +141,11 @@ def test_a_new_chapter_is_to_do_and_goes_on_with_the_next_task(whole):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["14.1", "Window"], 'There is no chapter 14. The next chapter: python grader.py new 14 "Its title"'),
-        (["15", "Window"], "Chapter 15 is not the next one."),
+        (
+            [f"{NEXT}.1", "Window"],
+            f"There is no chapter {NEXT}. The next chapter: python grader.py new {NEXT}",
+        ),
+        ([AFTER, "Window"], f"Chapter {AFTER} is not the next one."),
         (["05", "Window"], "Chapter 05 is there already: Layers."),
         (
             ["05.3", "Window"],
@@ -159,7 +164,7 @@ def test_a_new_chapter_is_to_do_and_goes_on_with_the_next_task(whole):
         (["05.7", ""], "The title is empty."),
         (["05.7", "Initial weight"], "solutions/meintorch/layers.py has the name initial_weight already."),
         (["05.7", "Which told"], "tests/test_05_layers.py has the name which_told already."),
-        (["14", "Data"], "solutions/meintorch/data.py is there already."),
+        ([NEXT, "Data"], "solutions/meintorch/data.py is there already."),
         (["abc", "Window"], "abc is no number of a task or a chapter."),
         (["05.7.1", "Window"], "05.7.1 is no number of a task or a chapter."),
         (["05.7", "Window", "Another"], "A task has one title"),
@@ -278,7 +283,7 @@ BROKEN = {
         "tests/course/corpora/wrong/05_layers.md",
         "## 05.1 Listed",
         "## 05.9 Listed",
-        "chapter 05 has no 05.9",
+        "Chapter 05 has no task 05.9",
     ),
     "map": ("README.md", "05 Layers", "05 Layer", "README.md: The map is not that of the course."),
     "marks": ("README.md", readme_map.END, "", "README.md: The map stands between two lines"),
@@ -320,8 +325,8 @@ def test_stubs_may_be_run_again_and_again_while_the_reference_changes(whole):
     git(whole, "init", "-q")
     git(whole, "add", ".")
     git(whole, "commit", "-qm", "start")
-    for number, name in ((14, "Windows"), (15, "Wheels")):
-        assert run_the_grader(whole, "new", str(number), name).returncode == 0
+    for number, name in ((NEXT, "Windows"), (AFTER, "Wheels")):
+        assert run_the_grader(whole, "new", number, name).returncode == 0
         done = run_the_grader(whole, "stubs")
         assert (done.returncode, done.stderr) == (0, ""), done.stdout
     for line in ("FIRST = 1", "SECOND = 2"):
@@ -344,7 +349,7 @@ def test_stubs_keeps_a_copy_of_a_new_file_that_it_did_not_write(whole):
     git(whole, "init", "-q")
     git(whole, "add", ".")
     git(whole, "commit", "-qm", "start")
-    assert run_the_grader(whole, "new", "14", "Windows").returncode == 0
+    assert run_the_grader(whole, "new", NEXT, "Windows").returncode == 0
     path = whole / "meintorch/windows.py"
     path.write_text("MINE = 1\n", encoding="utf-8")
     git(whole, "add", ".")
@@ -358,11 +363,11 @@ def test_tests_that_git_does_not_know_yet_are_new_and_not_edited(whole):
     git(whole, "init", "-q")
     git(whole, "add", ".")
     git(whole, "commit", "-qm", "start")
-    assert run_the_grader(whole, "new", "14", "Windows").returncode == 0
+    assert run_the_grader(whole, "new", NEXT, "Windows").returncode == 0
     assert run_the_grader(whole, "stubs").returncode == 0
-    assert "has been edited" not in run_the_grader(whole, "14").stdout
+    assert "has been edited" not in run_the_grader(whole, NEXT).stdout
     git(whole, "add", ".")
-    assert "has been edited" not in run_the_grader(whole, "14").stdout
+    assert "has been edited" not in run_the_grader(whole, NEXT).stdout
 
 
 def test_stubs_writes_the_map_of_the_readme(whole):
